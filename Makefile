@@ -1,0 +1,60 @@
+# kq: `make demo` shows it, `make test` tests it. Both install what they need.
+SHELL := /bin/bash
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+# Not `NAME`: some shells export that for themselves.
+CLUSTER ?= dev
+PLANE := PYTHONPATH=tests $(BIN)/python -m controlplane
+PYTEST := $(BIN)/python -m pytest
+
+.DEFAULT_GOAL := help
+.PHONY: help install demo test check build up down status lock clean
+
+help: ## what can be made
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+install: $(VENV)/.installed ## the environment in .venv
+
+$(VENV)/.installed: requirements.txt pyproject.toml
+	@echo "installing into $(VENV) (a minute the first time)"
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --disable-pip-version-check --quiet --require-hashes -r requirements.txt
+	@$(BIN)/python -m pip install --disable-pip-version-check --quiet --no-deps --no-build-isolation -e .
+	@touch $@
+
+demo: install ## two teams' jobs wait their turn on a real control plane; ends by itself
+	@$(PLANE) build
+	@PYTHONPATH=tests $(BIN)/python -m demo
+
+test: install ## all tests; builds the control plane first if it is not in the cache
+	@$(PLANE) build
+	$(PYTEST) -q
+
+check: install ## lint, format, types, layers, manifests
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	MYPYPATH=tests $(BIN)/mypy --strict -p controlplane -p demo
+	$(BIN)/lint-imports
+	$(PYTEST) -q tests/manifests tests/test_layout.py
+
+build: install ## the control plane's programs, into the cache
+	@$(PLANE) build
+
+up: install ## a bare control plane on this machine; prints the lines to copy
+	@$(PLANE) up $(CLUSTER)
+
+down: install ## end it
+	@$(PLANE) down $(CLUSTER)
+
+status: install ## whether it runs
+	@$(PLANE) status $(CLUSTER)
+
+lock: install ## pin the requirements anew
+	@$(BIN)/python -m pip install --quiet uv==0.13.9
+	$(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-header \
+	  --no-emit-index-url --group dev pyproject.toml -o requirements.txt
+
+clean: ## remove the environment (the cache of built programs stays)
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,0 +1,94 @@
+"""What both processes share: signals, waiting for the API server, the lag of the event loop."""
+
+import asyncio
+import os
+import signal
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+import structlog
+
+from kq.core.kinds import ResourceKind
+from kq.kube.errors import ApiError, Forbidden
+from kq.metrics import ClientMetrics, Metrics
+
+LAG_SECONDS = 5.0
+RETRY_SECONDS = 2.0
+
+T = TypeVar("T")
+
+log = structlog.get_logger()
+
+
+@contextmanager
+def stop_on_signals() -> Iterator[asyncio.Event]:
+    """An event that SIGTERM and SIGINT set; the second signal ends the process at once."""
+    loop, stop = asyncio.get_running_loop(), asyncio.Event()
+    signals = (signal.SIGTERM, signal.SIGINT)
+
+    def on_signal(number: int) -> None:
+        if stop.is_set():
+            os._exit(128 + number)
+        log.info("stopping", reason=signal.Signals(number).name)
+        stop.set()
+
+    for each in signals:
+        loop.add_signal_handler(each, on_signal, each)
+    try:
+        yield stop
+    finally:
+        for each in signals:
+            loop.remove_signal_handler(each)
+
+
+async def until_answered(what: str, ask: Callable[[], Awaitable[T]]) -> T:
+    """The answer of the API server, however long it takes to come up or to allow it."""
+    while True:
+        try:
+            return await ask()
+        except ApiError as err:
+            hint = "the service account lacks a right" if isinstance(err, Forbidden) else ""
+            log.warning("waiting for the API server", request=what, error=str(err), reason=hint)
+        await asyncio.sleep(RETRY_SECONDS)
+
+
+async def measure_lag(metrics: Metrics) -> None:
+    """How late the event loop is, every few seconds."""
+    loop = asyncio.get_running_loop()
+    while True:
+        due = loop.time() + LAG_SECONDS
+        await asyncio.sleep(LAG_SECONDS)
+        metrics.loop_lag.observe(max(0.0, loop.time() - due))
+
+
+class Counted:
+    """The metrics of the client and of informers, under their names of spec 18.2."""
+
+    def __init__(self, metrics: ClientMetrics) -> None:
+        self._metrics = metrics
+
+    def request(self, *, method: str, code: str, host: str, seconds: float) -> None:
+        """One request."""
+        self._metrics.requests.labels(code, method, host).inc()
+        self._metrics.seconds.labels(method, host).observe(seconds)
+
+    def watch_idle(self, kind: ResourceKind, read: Callable[[], float]) -> None:
+        """How long nothing came, read at each scrape."""
+        self._metrics.watch_idle.labels(kind.kind).set_function(read)
+
+    def available(self, kind: ResourceKind, available: bool) -> None:
+        """Whether the kind is served."""
+        self._metrics.available.labels(kind.kind).set(int(available))
+
+    def undecodable(self, kind: ResourceKind) -> None:
+        """An object that cannot be read."""
+        self._metrics.undecodable.labels(kind.kind).inc()
+
+    def handler_failed(self, kind: ResourceKind) -> None:
+        """A handler of ours failed."""
+        self._metrics.handler_errors.labels(kind.kind).inc()
+
+    def events(self, outcome: str) -> None:
+        """An Event was written, filtered or dropped."""
+        self._metrics.events.labels(outcome).inc()

@@ -1,0 +1,62 @@
+"""`kq`: finds the command and imports it, turns errors into one line and an exit code."""
+
+import importlib
+import sys
+
+import click
+
+from kq import __version__
+from kq.errors import ConfigError, KqError
+
+COMMANDS = {
+    "certs": ("kq.cli.certs", "certs", "Certificates of the webhook."),
+    "manager": ("kq.cli.processes", "manager", "The manager: queues jobs and releases them."),
+    "version": ("kq.cli.version", "version", "The version of kq."),
+    "webhook": ("kq.cli.processes", "webhook", "The webhook: holds jobs as they are submitted."),
+}
+"""Name, module, attribute and one line of help of every command."""
+
+
+class LazyGroup(click.Group):
+    """Imports a command only when it is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """All names."""
+        return sorted(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of that name."""
+        if cmd_name not in COMMANDS:
+            return None
+        module, attribute, _ = COMMANDS[cmd_name]
+        command: click.Command = getattr(importlib.import_module(module), attribute)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The list for `--help`, from the table alone."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, COMMANDS[name][2]) for name in sorted(COMMANDS)])
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="kq")
+def kq() -> None:
+    """A job queue for Kubernetes."""
+
+
+def main() -> None:
+    """The entry point: exit code 0 done, 1 failed, 2 wrong use or configuration."""
+    try:
+        kq.main(args=[_two_dashes(each) for each in sys.argv[1:]], prog_name="kq")
+    except ConfigError as err:
+        click.echo(f"kq: {err}", err=True)
+        sys.exit(2)
+    except KqError as err:
+        click.echo(f"kq: {err}", err=True)
+        sys.exit(1)
+
+
+def _two_dashes(argument: str) -> str:
+    """Long flags may have one dash, as those of Go programs (spec 16.5)."""
+    is_long = len(argument) > 2 and argument[0] == "-" and argument[1].isalpha()
+    return f"-{argument}" if is_long else argument

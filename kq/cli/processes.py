@@ -1,0 +1,197 @@
+"""`kq manager` and `kq webhook`: flags, environment and configuration file, then the process."""
+
+import asyncio
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+from typing import Any
+
+import click
+import structlog
+import yaml
+
+from kq.app import manager as manager_app
+from kq.app import webhook as webhook_app
+from kq.app.options import Address, ClusterOptions, ManagerOptions, WebhookOptions
+from kq.errors import ConfigError
+from kq.jobs import INTEGRATIONS
+from kq.log import LogFormat, configure
+from kq.policies import POLICIES
+from kq.settings import Settings, parse
+
+IGNORED = (
+    "admissionCheckControllerWorker",
+    "scheduleSuspendTimeInMillSecond",
+    "enableParentLimit",
+    "strictDequeueMode",
+    "queue-list",
+    "feature-gates",
+    "enableApiHandler",
+    "manage-all-jobs",
+    "workers",
+    "wqqps",
+    "enable-pod-reclaim",
+    "enable-reservation",
+    "enable-network-aware",
+    "default-requeue-period",
+    "podInitialBackoffSeconds",
+    "podMaxBackoffSeconds",
+    "leaderElection",
+    "leader-elect",
+    "enableVisibilityServer",
+    "defaultPreemptible",
+    "visibility-bind-address",
+)
+"""Flags of old manifests, and of what this release does not have: one warning each (spec 16.5)."""
+
+SERVICE = "koord-queue-webhook"
+DEBUG_FROM = 5
+ON = ("true", "1")
+QUOTA_PLUGINS = {"elasticquotav2": "ElasticQuotaV2"}
+
+log = structlog.get_logger()
+
+Command = Callable[..., None]
+
+
+def _ignored(name: str) -> str:
+    """The parameter of a flag without effect."""
+    return f"ignored_{name.replace('-', '_').lower()}"
+
+
+def common_flags(command: Command) -> Command:
+    """Flags of both processes."""
+    flags = [
+        click.option("--config", type=click.Path(dir_okay=False), help="Configuration file."),
+        click.option("--kubeconfig", help="Else in-cluster, then KUBECONFIG."),
+        click.option("--context", help="Context of the kubeconfig."),
+        click.option("--enabled-extensions", help="Job kinds, comma-separated."),
+        click.option("--health-probe-bind-address", default=":8081", show_default=True),
+        click.option("--v", "verbosity", type=int, default=4, show_default=True),
+        click.option("--check-config", is_flag=True, help="Only check the configuration."),
+    ]
+    flags.extend(
+        click.option(f"--{name}", _ignored(name), hidden=True, flag_value="", is_flag=False)
+        for name in IGNORED
+    )
+    for flag in reversed(flags):
+        command = flag(command)
+    return command
+
+
+@click.command()
+@common_flags
+@click.option("--metrics-bind-address", default=":10259", show_default=True)
+@click.option("--default-queue-policy", help="Policy of Queues that name none.")
+@click.option("--oversellrate", help="Limits are multiplied by it.")
+@click.option("--qps", type=float, help="Requests to the API server a second; 0: no limit.")
+@click.option("--burst", type=int)
+def manager(**flags: Any) -> None:
+    """The manager: queues jobs and releases them."""
+    settings = load_settings(flags, os.environ)
+    options = ManagerOptions(
+        cluster=ClusterOptions(kubeconfig=flags["kubeconfig"], context=flags["context"]),
+        metrics=Address.parse(flags["metrics_bind_address"]),
+        health=Address.parse(flags["health_probe_bind_address"]),
+        default_policy=default_policy(settings, flags, os.environ),
+    )
+    if flags["check_config"]:
+        click.echo("the configuration is fine")
+        return
+    start(settings, flags)
+    asyncio.run(manager_app.run(settings, options))
+
+
+@click.command()
+@common_flags
+@click.option("--metrics-bind-address", default=":8080", show_default=True)
+@click.option("--bind-address", default=":9443", show_default=True, help="HTTPS listener.")
+@click.option("--tls-dir", default="/etc/koord-queue/tls", show_default=True)
+def webhook(**flags: Any) -> None:
+    """The webhook: holds jobs as they are submitted."""
+    settings = load_settings(flags, os.environ)
+    options = WebhookOptions(
+        cluster=ClusterOptions(kubeconfig=flags["kubeconfig"], context=flags["context"]),
+        metrics=Address.parse(flags["metrics_bind_address"]),
+        health=Address.parse(flags["health_probe_bind_address"]),
+        reviews=Address.parse(flags["bind_address"]),
+        tls_dir=Path(flags["tls_dir"]),
+        service=f"{SERVICE}.{settings.installNamespace}.svc",
+    )
+    if flags["check_config"]:
+        click.echo("the configuration is fine")
+        return
+    start(settings, flags)
+    asyncio.run(webhook_app.run(settings, options))
+
+
+def load_settings(flags: Mapping[str, Any], environ: Mapping[str, str]) -> Settings:
+    """Flag before environment before file before default (spec 16.2)."""
+    body = read_file(flags["config"]) if flags["config"] else None
+    namespace = environ.get("POD_NAMESPACE") or "koord-queue"
+    settings = parse(body, install_namespace=namespace)
+    if flags["enabled_extensions"]:
+        enabled = [each.strip() for each in flags["enabled_extensions"].split(",")]
+        settings = replace(
+            settings, jobs=replace(settings.jobs, enabled=tuple(filter(None, enabled)))
+        )
+    for each in settings.jobs.enabled:
+        if each not in INTEGRATIONS:
+            known = ", ".join(INTEGRATIONS)
+            raise ConfigError(f"jobs.enabled names {each}, not one of {known}")
+    plugin = environ.get("QueueGroupPlugin")
+    if plugin:
+        if plugin.lower() not in QUOTA_PLUGINS:
+            raise ConfigError(f"QueueGroupPlugin is {plugin}, not one of elasticquotav2")
+        settings = replace(settings, quotaPlugin=QUOTA_PLUGINS[plugin.lower()])
+    return _numbers(settings, flags)
+
+
+def _numbers(settings: Settings, flags: Mapping[str, Any]) -> Settings:
+    """Flags of the manager that are numbers."""
+    if flags.get("oversellrate") is not None:
+        try:
+            rate = Decimal(flags["oversellrate"])
+        except InvalidOperation as err:
+            raise ConfigError(f"--oversellrate is {flags['oversellrate']}, not a number") from err
+        if not (rate.is_finite() and rate > 0):
+            raise ConfigError(f"--oversellrate is {rate}, not a number above 0")
+        settings = replace(settings, quota=replace(settings.quota, oversellRate=rate))
+    api = settings.api
+    if flags.get("qps") is not None:
+        api = replace(api, qps=flags["qps"])
+    if flags.get("burst") is not None:
+        api = replace(api, burst=flags["burst"])
+    return replace(settings, api=api)
+
+
+def default_policy(settings: Settings, flags: Mapping[str, Any], environ: Mapping[str, str]) -> str:
+    """The policy of Queues that name none (spec 10.5)."""
+    named = flags["default_queue_policy"] or settings.scheduling.defaultPolicy
+    if named:
+        if named not in POLICIES:
+            known = ", ".join(POLICIES)
+            raise ConfigError(f"the default queue policy is {named}, not one of {known}")
+        return str(named)
+    return "Block" if environ.get("StrictPriority", "").lower() in ON else "Priority"
+
+
+def read_file(path: str) -> object:
+    """The configuration file's YAML."""
+    try:
+        return yaml.safe_load(Path(path).read_text("utf-8"))
+    except (OSError, UnicodeDecodeError) as err:
+        raise ConfigError(f"{path} cannot be read: {err}") from err
+    except yaml.YAMLError as err:
+        raise ConfigError(f"{path} is no YAML: {err}") from err
+
+
+def start(settings: Settings, flags: Mapping[str, Any]) -> None:
+    """Logs from now on; what was given without effect is said once."""
+    level = "debug" if flags["verbosity"] >= DEBUG_FROM else settings.log.level
+    configure(level, LogFormat(settings.log.format))
+    for name in IGNORED:
+        if flags.get(_ignored(name)) is not None:
+            log.warning("flag has no effect", reason=f"--{name}")

@@ -1,0 +1,84 @@
+"""Labels and annotations of spec 21: their names, and who may write which."""
+
+QUOTA_LABEL = "quota.scheduling.koordinator.sh/name"
+"""The quota of a job, namespace, unit or pod; the only spelling that is ever written."""
+
+QUOTA_LABELS = (
+    QUOTA_LABEL,
+    "quota.scheduling.alibabacloud.com/name",
+    "alibabacloud.com/quota-name",
+)
+"""Spellings of the quota label in the order in which they are read (spec 5.3)."""
+
+PARENT_LABEL = "quota.scheduling.koordinator.sh/parent"
+IS_PARENT_LABEL = "quota.scheduling.koordinator.sh/is-parent"
+QUOTA_NAMESPACES = "quota.scheduling.koordinator.sh/namespaces"
+PREEMPTIBLE_LABELS = (
+    "quota.scheduling.koordinator.sh/preemptible",
+    "quota.scheduling.alibabacloud.com/preemptible",
+)
+
+POLICY_LABELS = ("koord-queue/queue-policy", "kube-queue/queue-policy")
+MANAGED_LABEL = "koord-queue/managed"
+AUTO_MADE_LABEL = "create-by-koordqueue"
+CREATED_BY_QUOTA_ENABLE = "quota-koord-queue-enable"
+
+SUSPEND = "scheduling.x-k8s.io/suspend"
+PRIORITY = "scheduling.x-k8s.io/priority"
+ACTIVE = "scheduling.x-k8s.io/active"
+MAX_EXEC_TIME = "scheduling.x-k8s.io/max-exec-time-seconds"
+MIN_RESOURCES = ("koord-queue/min-resources", "kube-queue/min-resources")
+QUEUE_NAME = ("koord-queue/queue-name", "kube-queue/queue-name")
+BYPASS = "koord-queue/bypass"
+BYPASSED_BY = "koord-queue/bypassed-by"
+HAS_ENQUEUED = "koord-queue/job-has-enqueued"
+HAS_ENQUEUED_SPELLINGS = (HAS_ENQUEUED, "kube-queue/job-has-enqueued")
+ENQUEUE_TIMESTAMP = "koord-queue/job-enqueue-timestamp"
+DEQUEUE_TIMESTAMP = "koord-queue/job-dequeue-timestamp"
+DEQUEUE_TIMESTAMPS = (DEQUEUE_TIMESTAMP, "kube-queue/job-dequeue-timestamp")
+INJECTED = "koord-queue/injected"
+POD_SET_UPDATES = "koord-queue/pod-set-updates"
+
+UNIT_QUOTA = "koord-queue/quota"
+JOB_CREATION = "koord-queue/job-creation-timestamp"
+DERIVED_PRIORITY = "koord-queue/derived-priority"
+
+RELATED_UNIT = "koord-queue/related-queueunit"
+RELATED_POD_SET = "koord-queue/related-podset-name"
+
+AVAILABLE_QUOTA = "koord-queue/available-quota"
+ALLOWED_NAMESPACES = "koord-queue/allowed-namespaces"
+SKIP_IMPOSSIBLE = ("koord-queue/skip-impossible", "kube-queue/skip-impossible")
+MAX_JOBS = ("koord-queue/max-jobs", "kube-queue/max-jobs")
+DEFAULT_POLICY = "koord-queue/default-policy"
+COPIED = "koord-queue/copied"
+
+MANAGER_ONLY = frozenset(
+    {
+        "kube-queue/job-dequeue-timestamp",
+        COPIED,
+        DEFAULT_POLICY,
+        DEQUEUE_TIMESTAMP,
+        DERIVED_PRIORITY,
+        JOB_CREATION,
+        POD_SET_UPDATES,
+        UNIT_QUOTA,
+    }
+)
+"""Annotations that only the manager writes (M in spec 21); removed from a user's new job (6.5)."""
+
+WRITTEN_AT_CREATE = frozenset({HAS_ENQUEUED, ENQUEUE_TIMESTAMP, INJECTED})
+"""Annotations that the webhook sets at CREATE and keeps if present (W in spec 21)."""
+
+OWN_DOMAINS = (
+    "koord-queue/",
+    "kube-queue/",
+    "scheduling.x-k8s.io/",
+    "quota.scheduling.koordinator.sh/",
+    "quota.scheduling.alibabacloud.com/",
+    "alibabacloud.com/",
+)
+"""Prefixes of the annotations that are kept of a job and copied to its unit (spec 2.7)."""
+
+EXCLUDED_NAMESPACES = ("kube-system", "kube-public", "kube-node-lease")
+"""Namespaces whose jobs are never managed, beside the install namespace (spec 5.2)."""

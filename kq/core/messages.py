@@ -1,0 +1,159 @@
+"""The texts of spec 20: what a person reads on units, conditions and events.
+
+Each function gives one message; nothing in it changes while its cause stays, so that waiting
+writes nothing (spec 20.1).
+"""
+
+from collections.abc import Sequence
+from enum import StrEnum
+
+from kq.core import keys
+from kq.core.resources import format_amount
+
+STATUS_LIMIT = 32768
+
+
+class Reason(StrEnum):
+    """Reasons of the condition QuotaReserved (spec 9.8)."""
+
+    RESERVED = "QuotaReserved"
+    PENDING = "Pending"
+    WAITING = "WaitingForQuota"
+    EXCEEDS = "ExceedsMax"
+    NOT_FOUND = "QuotaNotFound"
+    INVALID = "QuotaInvalid"
+    BLOCKED = "Blocked"
+    STOPPED = "QueueStopped"
+    INACTIVE = "Inactive"
+    BACKOFF = "BackOff"
+    MISCONFIGURED = "Misconfigured"
+
+
+Missing = tuple[str, int, int]
+"""A resource, what is asked of it, and the limit."""
+
+S1 = "Enqueued"
+S2 = "Dequeued because schedule successfully"
+S8 = "Running"
+S10 = "Evicted because the queue unit is deactivated"
+S13 = "Succeeded"
+S14 = "Failed"
+STILL_RUNS = "; its pods still run and count"
+M23 = (
+    "Paused because the job was suspended by someone else; "
+    "set spec.active to true to queue it again"
+)
+M28 = "deactivated"
+M32 = "waiting for pods of the last run to end"
+
+
+def m1(quota: str, level: str, missing: Sequence[Missing]) -> str:
+    """Waiting for quota: what is asked, and of which level there is not enough."""
+    listed = "; ".join(
+        f"{format_amount(name, need)} {name} requested, "
+        f"not enough free of {format_amount(name, limit)}"
+        for name, need, limit in missing
+    )
+    if level == quota:
+        return f"waiting for quota {quota}: {listed}"
+    return f"waiting for quota {level}, ancestor of {quota}: {listed}"
+
+
+def m2(level: str, missing: Sequence[Missing]) -> str:
+    """Can never start: more is asked than the level could ever give."""
+    listed = "; ".join(
+        f"{format_amount(name, need)} {name} requested, "
+        f"but max of quota {level} is {format_amount(name, limit)}"
+        for name, need, limit in missing
+    )
+    return f"cannot start: {listed}"
+
+
+def m3(namespace: str) -> str:
+    """No quota found."""
+    return (
+        f"no quota found for this job: set label {keys.QUOTA_LABEL} on it "
+        f"or on namespace {namespace}"
+    )
+
+
+def m4(quota: str, missing: str) -> str:
+    """The quota, or an ancestor of it, does not exist."""
+    if missing == quota:
+        return f"quota {quota} does not exist"
+    return f"quota {missing}, ancestor of {quota}, does not exist"
+
+
+def m5(namespace: str, quota: str) -> str:
+    """The namespace may not use the quota."""
+    return f"namespace {namespace} may not use quota {quota}"
+
+
+def m6(queue: str, quota: str | None = None) -> str:
+    """The Queue does not exist, or does not take units of that quota."""
+    if quota is None:
+        return f"queue {queue} does not exist"
+    return f"queue {queue} does not accept quota {quota}"
+
+
+def m7(cycle: Sequence[str]) -> str:
+    """The quota's parents go round."""
+    return f"quota {cycle[0]} is in a cycle: {' -> '.join((*cycle, cycle[0]))}"
+
+
+def m8(queue: str, quota: str) -> str:
+    """An earlier unit of the quota does not fit, and the policy is Block."""
+    return (
+        f"queue {queue} starts units of quota {quota} strictly in order, "
+        "an earlier one does not fit"
+    )
+
+
+def m16(key: str, value: object, wanted: str) -> str:
+    """A value that cannot be read."""
+    return f"{key} is {value}, not {wanted}"
+
+
+def m18(job: str) -> str:
+    """The consumer is in another namespace."""
+    return f"consumer {job} is in another namespace"
+
+
+def m19(job: str, unit: str) -> str:
+    """The job has another unit."""
+    return f"job {job} is already queued as {unit}"
+
+
+def m21(job: str) -> str:
+    """The job does not exist."""
+    return f"job {job} does not exist"
+
+
+def m22(queue: str) -> str:
+    """The Queue is stopped."""
+    return f"queue {queue} is stopped"
+
+
+def m24(quota: str) -> str:
+    """Found running, counted."""
+    return f"already running when found, counted against quota {quota}"
+
+
+def m27(phase: str) -> str:
+    """A phase from elsewhere."""
+    return f"phase {phase} is not known"
+
+
+def m31(job: str) -> str:
+    """The job is on its way out."""
+    return f"job {job} is being deleted"
+
+
+def m33(quota: str) -> str:
+    """The quota has children and takes no jobs itself."""
+    return f"quota {quota} is a parent quota: name one of its children"
+
+
+def cut(text: str, limit: int = STATUS_LIMIT) -> str:
+    """The text, cut at a character to `limit` with `...` at its end (spec 20.3)."""
+    return text if len(text) <= limit else text[: limit - 3] + "..."

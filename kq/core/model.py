@@ -1,0 +1,289 @@
+"""The values that decisions are made on: units, queues, quotas, jobs and pods, as kq sees them.
+
+Each is a frozen view of one object: what decisions read, nothing else. Views are compared by value
+and never changed; `replace()` (msgspec.structs) makes another one.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from enum import StrEnum
+
+import msgspec
+
+from kq.core.kinds import ResourceKind
+from kq.core.resources import Resources
+
+
+class Phase(StrEnum):
+    """Phases of a unit on the wire (spec 9.1)."""
+
+    ENQUEUED = "Enqueued"
+    RESERVED = "Reserved"
+    DEQUEUED = "Dequeued"
+    RUNNING = "Running"
+    SUCCEED = "Succeed"
+    FAILED = "Failed"
+    BACKOFF = "TimeoutBackoff"
+
+
+HOLDING = frozenset({Phase.RESERVED, Phase.DEQUEUED, Phase.RUNNING})
+"""Phases that hold quota."""
+
+FINISHED = frozenset({Phase.SUCCEED, Phase.FAILED})
+
+
+class JobState(StrEnum):
+    """What a released job is doing (spec 8.6)."""
+
+    PENDING = "Pending"
+    RUNNING = "Running"
+    SUCCEEDED = "Succeeded"
+    FAILED = "Failed"
+
+
+class Owner(msgspec.Struct, frozen=True, gc=False):
+    """One owner reference."""
+
+    api_version: str
+    kind: str
+    name: str
+    uid: str
+    controller: bool = False
+
+
+class Template(msgspec.Struct, frozen=True):
+    """A pod template, slim (spec 2.12): its canonical JSON, and what is read of it.
+
+    `request` is that of one pod (spec 12.1-12.3), `defect` says in the words of M16 why it cannot
+    be computed. Equal templates are one object, so that a thousand equal jobs cost one.
+    """
+
+    wire: bytes
+    request: Resources
+    defect: str | None = None
+    runtime_class: str = ""
+    priority_class: str = ""
+    priority: int | None = None
+
+
+class PodSet(msgspec.Struct, frozen=True):
+    """The pods of one role. `wanted` is the count by the job's spec alone, before what has ended.
+
+    `path` leads to the pod template inside the job (empty in a unit).
+    """
+
+    name: str
+    count: int
+    template: Template
+    min_count: int | None = None
+    wanted: int = 0
+    path: tuple[str | int, ...] = ()
+
+
+class Grant(msgspec.Struct, frozen=True):
+    """Replicas of a pod set that may run; `resources` is the total of all its replicas."""
+
+    name: str
+    replicas: int
+    running: int = 0
+    resources: Resources | None = None
+
+
+class Condition(msgspec.Struct, frozen=True, gc=False):
+    """A metav1 condition; `since` is its lastTransitionTime as on the wire."""
+
+    type: str
+    status: bool
+    reason: str
+    message: str
+    since: str = ""
+
+
+class Consumer(msgspec.Struct, frozen=True, gc=False):
+    """The job that a unit stands for."""
+
+    api_version: str
+    kind: str
+    name: str
+    namespace: str
+    uid: str = ""
+
+
+class QueueUnit(msgspec.Struct, frozen=True, kw_only=True):
+    """One job's place in a queue. `phase` is None for one that kq does not know (spec 9.3)."""
+
+    namespace: str
+    name: str
+    uid: str
+    resource_version: str
+    created: datetime
+    deleting: bool = False
+    labels: Mapping[str, str] = {}
+    annotations: Mapping[str, str] = {}
+    owner_uid: str = ""
+    consumer: Consumer | None = None
+    priority: int | None = None
+    priority_class: str = ""
+    queue: str = ""
+    pod_sets: tuple[PodSet, ...] = ()
+    resource: Resources | None = None
+    active: bool = True
+    phase: Phase | None = Phase.ENQUEUED
+    raw_phase: str = ""
+    message: str = ""
+    attempts: int = 0
+    allocated: datetime | None = None
+    updated: datetime | None = None
+    grants: tuple[Grant, ...] = ()
+    pods_running: int = 0
+    pods_pending: int = 0
+    conditions: tuple[Condition, ...] = ()
+    defect: str | None = None
+
+    @property
+    def key(self) -> str:
+        """`namespace/name`."""
+        return f"{self.namespace}/{self.name}"
+
+    @property
+    def holds_quota(self) -> bool:
+        """Whether its grants count: Reserved, Dequeued, Running, or unknown with grants."""
+        return self.phase in HOLDING or (self.phase is None and bool(self.grants))
+
+    @property
+    def finished(self) -> bool:
+        """Whether its job has ended."""
+        return self.phase in FINISHED
+
+    @property
+    def job_uid(self) -> str:
+        """The UID of its job: of the owner reference, else of consumerRef."""
+        return self.owner_uid or (self.consumer.uid if self.consumer else "")
+
+    def condition(self, type_: str) -> Condition | None:
+        """The condition of that type."""
+        return next((each for each in self.conditions if each.type == type_), None)
+
+
+class Queue(msgspec.Struct, frozen=True, kw_only=True):
+    """A named line of units with one policy; `stopped` follows spec.stopPolicy."""
+
+    namespace: str
+    name: str
+    uid: str
+    resource_version: str
+    created: datetime
+    deleting: bool = False
+    labels: Mapping[str, str] = {}
+    annotations: Mapping[str, str] = {}
+    policy: str = ""
+    priority: int = 0
+    stop_policy: str = "None"
+    conditions: tuple[Condition, ...] = ()
+    counts: tuple[int, int, int] = (0, 0, 0)
+    items: tuple[tuple[str, str, int, int], ...] = ()
+    usage: Mapping[str, str] = {}
+
+    @property
+    def key(self) -> str:
+        """`namespace/name`."""
+        return f"{self.namespace}/{self.name}"
+
+
+class Quota(msgspec.Struct, frozen=True, kw_only=True):
+    """A named limit that units draw on (an ElasticQuota).
+
+    A resource whose max cannot be read counts as limited to 0 (spec 22.1), told in `defects`.
+    """
+
+    namespace: str
+    name: str
+    uid: str
+    resource_version: str
+    created: datetime
+    labels: Mapping[str, str] = {}
+    annotations: Mapping[str, str] = {}
+    parent: str = ""
+    is_parent: bool = False
+    limit: Resources
+    minimum: Resources
+    defects: tuple[str, ...] = ()
+
+
+class NamespaceView(msgspec.Struct, frozen=True, kw_only=True):
+    """A namespace: its labels, and whether it is on its way out."""
+
+    name: str
+    uid: str = ""
+    resource_version: str = ""
+    labels: Mapping[str, str] = {}
+    terminating: bool = False
+    namespace: str = ""
+
+
+class PodView(msgspec.Struct, frozen=True, kw_only=True):
+    """A pod: whose it is, what it asks, whether it is live."""
+
+    namespace: str
+    name: str
+    uid: str
+    resource_version: str
+    owner: Owner | None = None
+    quota: str = ""
+    pod_set: str = ""
+    phase: str = "Pending"
+    deleted_at: datetime | None = None
+    request: Resources
+
+    @property
+    def live(self) -> bool:
+        """Not ended and not gone; a terminating pod is live (spec 1.7)."""
+        return self.phase not in ("Succeeded", "Failed")
+
+
+class JobView(msgspec.Struct, frozen=True, kw_only=True):
+    """A job of any kind, seen through one lens.
+
+    `suspended` is whether its hold is on, `managed_by_other` spec 5.7, `has_run` whether it ever
+    started, `started` when. `released_at` is the time in koord-queue/job-dequeue-timestamp.
+    """
+
+    kind: ResourceKind
+    namespace: str
+    name: str
+    uid: str
+    resource_version: str
+    created: datetime
+    deleting: bool = False
+    labels: Mapping[str, str] = {}
+    annotations: Mapping[str, str] = {}
+    owners: tuple[Owner, ...] = ()
+    suspended: bool = False
+    managed_by_other: bool = False
+    state: JobState = JobState.PENDING
+    pods_active: int = 0
+    pods_terminating: int = 0
+    has_run: bool = False
+    started: datetime | None = None
+    released_at: datetime | None = None
+    pod_sets: tuple[PodSet, ...] = ()
+    defect: str | None = None
+
+    @property
+    def key(self) -> str:
+        """`namespace/name`."""
+        return f"{self.namespace}/{self.name}"
+
+    @property
+    def finished(self) -> bool:
+        """Whether it has ended, well or not."""
+        return self.state in (JobState.SUCCEEDED, JobState.FAILED)
+
+    @property
+    def controller(self) -> Owner | None:
+        """The owner that made it, if one did."""
+        return next((each for each in self.owners if each.controller), None)
+
+
+PodSetUpdates = Sequence[Mapping[str, object]]
+"""What admission checks want added to pod templates, by pod set (spec 14.10)."""

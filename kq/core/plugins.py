@@ -1,0 +1,68 @@
+"""The protocols by which policies and quotas are given to those who decide and act."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Protocol
+
+from kq.core.model import NamespaceView, QueueUnit
+from kq.core.resources import Resources
+
+OrderKey = tuple[int, float, str]
+"""Sorts units of one Queue: priority descending, creation of the job, key (spec 10.4)."""
+
+
+class Blocking(Enum):
+    """What a unit that does not fit means for a later one of the same quota."""
+
+    FREE = "free"
+    BARRED = "barred"
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """One level of a quota's chain: what it may use at most."""
+
+    name: str
+    limit: Resources
+    minimum: Resources
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Why a quota or Queue cannot be used: message and reason of spec 20 and 9.8."""
+
+    reason: str
+    message: str
+
+
+class QueuePolicy(Protocol):
+    """An order, and whether one that does not fit holds back those behind it."""
+
+    def order_key(self, unit: QueueUnit) -> OrderKey:
+        """Smaller goes first."""
+
+    def blocks(self, waiting: QueueUnit, later: QueueUnit) -> Blocking:
+        """Both of one quota, `waiting` does not fit: may `later` be tried?"""
+
+
+class QuotaPlugin(Protocol):
+    """Which quota a unit uses, and its limits; an immutable picture of all quotas."""
+
+    def quota_of(self, labels: Mapping[str, str], namespace: NamespaceView) -> str | None:
+        """The quota of a job or unit (spec 5.3); None if nothing answers."""
+
+    def chain(self, quota: str) -> Sequence[Level] | Problem:
+        """The quota, then its ancestors; or why it takes no units (M4, M7, M33)."""
+
+    def ancestry(self, quota: str) -> Sequence[str]:
+        """The names of the quota and its known ancestors, also where `chain` is a problem."""
+
+    def barred(self, namespace: NamespaceView, quota: str) -> Problem | None:
+        """Why the namespace may not use that quota (spec 15.4, 15.4a); None if it may."""
+
+    def names(self) -> Sequence[str]:
+        """All quotas."""
+
+    def queue_of(self, quota: str) -> str:
+        """The name of the auto-made Queue of a quota (spec 3.3)."""

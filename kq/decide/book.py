@@ -1,0 +1,322 @@
+"""The book: everything that decisions rest on, kept up to date as objects change.
+
+Shells put in what they see and what they wrote, and take out which Queues are to be looked at and
+which units are to be told something. The book itself waits for nothing and writes nothing: all it
+holds follows from the objects put in, whatever the order (a property test holds it to that).
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime
+
+import msgspec
+
+from kq.core import keys, wire
+from kq.core.model import JobView, NamespaceView, Phase, PodView, Queue, QueueUnit
+from kq.core.plugins import Level, OrderKey, Problem, QueuePolicy, QuotaPlugin
+from kq.decide import standing as stand
+from kq.decide.charge import charge_of, request_of
+from kq.decide.cycle import Line, Outcome, run_cycle
+from kq.decide.jobs import JobIndex, JobKey, holder_of
+from kq.decide.ledger import Ledger
+from kq.decide.places import Place, Places, told_by
+from kq.decide.standing import Candidate, KeptBack, Standing, Surroundings
+from kq.decide.usage import UsageIndex
+
+View = QueueUnit | PodView | JobView | Queue | NamespaceView
+
+
+class Book:
+    """Units, pods, jobs, Queues, quotas and namespaces at this moment, our own writes included."""
+
+    def __init__(
+        self,
+        *,
+        policies: Mapping[str, QueuePolicy],
+        default_policy: str,
+        quotas: QuotaPlugin,
+        kinds: Collection[str],
+    ) -> None:
+        self._policies = policies
+        self._default_policy = default_policy
+        self._namespaces: dict[str, NamespaceView] = {}
+        self._standings: dict[str, Standing] = {}
+        self._woken: set[str] = set()
+        self._to_tell: set[str] = set()
+        self.quotas = quotas
+        self.queues: dict[str, Queue] = {}
+        self.units: dict[str, QueueUnit] = {}
+        self.outcomes: dict[str, Outcome] = {}
+        self.ledger = Ledger()
+        self.jobs = JobIndex(kinds)
+        self.usage = UsageIndex(quotas.ancestry)
+        self.places = Places()
+
+    def saw(self, view: View) -> None:
+        """An informer shows this object as it is now."""
+        match view:
+            case QueueUnit():
+                self._update(view.key, self.ledger.saw(view).effective)
+            case PodView():
+                if view.owner is not None:
+                    self.jobs.put_pod(view.owner.uid, view)
+                    self._job_changed(view.owner.uid)
+            case JobView():
+                key = job_key(view)
+                if self.jobs.put(view.uid, key, view.deleting):
+                    self._job_changed(view.uid, key)
+            case Queue():
+                self._queue_changed(view)
+            case NamespaceView():
+                self._namespaces[view.name] = view
+                inside = [unit for unit in self.units.values() if unit.namespace == view.name]
+                self._restand(unit.key for unit in inside)
+                self._recharge_all(inside)
+
+    def lost(self, view: View) -> None:
+        """An informer shows that this object is gone."""
+        match view:
+            case QueueUnit():
+                entry = self.ledger.gone(view.key, view.uid)
+                self._update(view.key, entry.effective if entry else None)
+            case PodView():
+                if view.owner is not None:
+                    self.jobs.drop_pod(view.owner.uid, view)
+                    self._job_changed(view.owner.uid)
+            case JobView():
+                key = job_key(view)
+                self.jobs.drop(view.uid, key)
+                self._job_changed(view.uid, key)
+            case Queue():
+                self.queues.pop(view.name, None)
+                self._restand(self.places.at_queue(view.name))
+            case NamespaceView():
+                self._namespaces.pop(view.name, None)
+
+    def stuck(self, pod: PodView) -> None:
+        """A terminating pod counts no more (spec 11.9a)."""
+        group = self.jobs.pods(pod.owner.uid) if pod.owner else None
+        if group is not None and pod.owner is not None:
+            group.set_stuck(pod.uid)
+            self._job_changed(pod.owner.uid)
+
+    def wrote(self, view: QueueUnit, seen: str) -> None:
+        """The API server answered our write with this (`seen`: see Ledger.wrote)."""
+        self._update(view.key, self.ledger.wrote(view, seen).effective)
+
+    def revoke(self, key: str) -> None:
+        """A grant could not be written: it counts no more, and its Queue is looked at again."""
+        entry = self.ledger.revoke(key)
+        if entry is not None:
+            self._update(key, entry.effective)
+
+    def set_quotas(self, quotas: QuotaPlugin, *, structure_changed: bool) -> None:
+        """The quotas have changed: usage moves, and all Queues below a change are woken.
+
+        Only a change of names, parents or permissions (`structure_changed`) moves units.
+        """
+        old, self.quotas = self.quotas, quotas
+        self.usage.set_ancestry(quotas.ancestry)
+        if structure_changed:
+            self._restand(self.units)
+            self._recharge_all(self.units.values())
+        for name, waiting in self.places.lists():
+            drawn_on = {shape.quota for shape in waiting.shapes()}
+            if any(old.chain(each) != quotas.chain(each) for each in drawn_on):
+                self._woken.add(name)
+
+    def cycle(self, queue: str, now: datetime) -> list[QueueUnit]:
+        """One pass over the Queue; those granted, as they are to be written. They count at once."""
+        waiting = self.places.waiting(queue)
+        if waiting is None or queue not in self.queues:
+            self.outcomes.pop(queue, None)
+            return []
+        line = Line(
+            queue=queue,
+            waiting=waiting,
+            policy=self._policy(self.queues[queue]),
+            unit_at=lambda place: self.units[place[2]],
+            chain_of=self._chain,
+            skip_impossible=_skips_impossible(self.queues[queue]),
+        )
+        outcome = self.outcomes[queue] = run_cycle(line, self.usage)
+        granted = [self._grant(place, now) for place in outcome.granted]
+        for shape in waiting.shapes():
+            for place in shape.untold():
+                waiting.tell(place, shape.verdict(place))
+                self._to_tell.add(place[2])
+        return granted
+
+    def take_woken(self) -> list[str]:
+        """Queues to be looked at since the last call, in the order of spec 10.17."""
+        woken = [name for name in self._woken if name in self.queues]
+        self._woken.clear()
+        return sorted(woken, key=self._turn) if len(woken) > 1 else woken
+
+    def take_to_tell(self) -> set[str]:
+        """Units whose object says something else than what holds, since the last call."""
+        taken, self._to_tell = self._to_tell, set()
+        return taken
+
+    def verdict(self, key: str) -> Problem | None:
+        """Why the unit waits; None if it does not, or nothing is to be said yet."""
+        match self._standings.get(key):
+            case KeptBack(problem=problem):
+                return problem
+            case Candidate(queue=queue):
+                place, waiting = self.places.place(key), self.places.waiting(queue)
+                return waiting.verdict(place.order) if place and waiting else None
+            case _:
+                return None
+
+    def queue_of(self, key: str) -> str | None:
+        """The Queue in which the unit stands, or would stand."""
+        standing = self._standings.get(key)
+        return standing.queue if standing else None
+
+    @property
+    def around(self) -> Surroundings:
+        """What decides the standing of units."""
+        return Surroundings(quotas=self.quotas, queues=self.queues, namespaces=self._namespaces)
+
+    def _grant(self, place: OrderKey, now: datetime) -> QueueUnit:
+        unit = self.units[place[2]]
+        granted = msgspec.structs.replace(
+            unit,
+            phase=Phase.DEQUEUED,
+            raw_phase=Phase.DEQUEUED.value,
+            grants=wire.grants_for(unit.pod_sets),
+            attempts=unit.attempts + 1,
+            allocated=now.replace(microsecond=0),
+        )
+        self._update(unit.key, self.ledger.assume(granted).effective)
+        return granted
+
+    def _update(self, key: str, unit: QueueUnit | None) -> None:
+        """A unit has changed: its usage, its place, and what follows for others of its job."""
+        old = self.units.pop(key, None)
+        if old is not None:
+            self.jobs.drop_unit(old)
+        if unit is None:
+            self._leave(key)
+        else:
+            self.units[key] = unit
+            self.jobs.put_unit(unit)
+            self._restand([key])
+        for uid in {holder_of(each) for each in (old, unit) if each is not None}:
+            self._recharge(uid)
+            if old is None or unit is None:
+                self._restand(each.key for each in self.jobs.units_of(uid) if each.key != key)
+
+    def _job_changed(self, uid: str, key: JobKey | None = None) -> None:
+        self._recharge(uid)
+        self._restand(each.key for each in self.jobs.units_of(uid))
+        if key is not None:
+            self._restand(each.key for each in self.jobs.units_naming(key))
+
+    def _queue_changed(self, queue: Queue) -> None:
+        old = self.queues.get(queue.name)
+        self.queues[queue.name] = queue
+        if old is not None and _rules(old) == _rules(queue):
+            return
+        units = self.places.at_queue(queue.name)
+        if old is not None and self._policy(old) is not self._policy(queue):
+            for key in units:
+                self.places.drop(key)
+        self._restand(units)
+        self._woken.add(queue.name)
+
+    def _recharge_all(self, units: Iterable[QueueUnit]) -> None:
+        for uid in {holder_of(unit) for unit in units}:
+            self._recharge(uid)
+
+    def _recharge(self, uid: str) -> None:
+        """What the units and the pods of one job have in use."""
+        group = self.jobs.pods(uid)
+        units = self.jobs.units_of(uid)
+        for number, unit in enumerate(units):
+            quota = stand.quota_of(unit, self.around) or ""
+            amount = charge_of(unit, group if number == 0 else None)
+            self._freed(self.usage.charge(unit.key, quota, amount))
+        orphans = f"pods of {uid}"
+        quota = "" if units else self.jobs.orphan_quota(uid)
+        if group is None or not quota or self._is_barred(group.namespace, quota):
+            self._freed(self.usage.drop(orphans))
+        else:
+            self._freed(self.usage.charge(orphans, quota, group.total()))
+
+    def _is_barred(self, namespace: str, quota: str) -> bool:
+        view = stand.namespace_of(namespace, self.around)
+        return self.quotas.barred(view, quota) is not None
+
+    def _restand(self, keys: Iterable[str]) -> None:
+        """Look anew at where units stand."""
+        around = self.around
+        for key in list(keys):
+            unit = self.units.get(key)
+            if unit is not None:
+                self._stand(unit, stand.standing_of(unit, self.jobs.facts(unit), around))
+
+    def _stand(self, unit: QueueUnit, standing: Standing) -> None:
+        place = None
+        if isinstance(standing, Candidate):
+            order = self._policy(self.queues[standing.queue]).order_key(unit)
+            place = Place(standing.queue, order, standing.quota, request_of(unit.pod_sets))
+        old = self._standings.get(unit.key)
+        self._standings[unit.key] = standing
+        if self.places.put(unit.key, standing.queue, place, told_by(unit)):
+            both = (old, standing)
+            self._woken.update(each.queue for each in both if isinstance(each, Candidate))
+        if isinstance(standing, KeptBack) and standing.problem not in (None, told_by(unit)):
+            self._to_tell.add(unit.key)
+
+    def _leave(self, key: str) -> None:
+        old = self._standings.pop(key, None)
+        self.places.drop(key)
+        self._to_tell.discard(key)
+        self._freed(self.usage.drop(key))
+        if isinstance(old, Candidate):
+            self._woken.add(old.queue)
+
+    def _freed(self, quota: str | None) -> None:
+        """A quota got something back: wake all whose chain shares a level with it (10.15)."""
+        if quota:
+            ancestry = self.quotas.ancestry
+            self._woken.update(self.places.sharing(ancestry(quota), ancestry))
+
+    def _chain(self, quota: str) -> Sequence[Level]:
+        chain = self.quotas.chain(quota)
+        return () if isinstance(chain, Problem) else chain
+
+    def _policy(self, queue: Queue) -> QueuePolicy:
+        return self._policies.get(queue.policy) or self._policies[self._default_policy]
+
+    def _turn(self, queue: str) -> tuple[int, float, float, str]:
+        """Priority descending, smaller dominant share, older head, name (spec 10.17)."""
+        first = next(self.places.in_order(queue), None)
+        age = first[1] if first else float("inf")
+        return (-self.queues[queue].priority, self._share(queue), age, queue)
+
+    def _share(self, queue: str) -> float:
+        """The largest part of its min that the Queue's quota uses; without min it comes last."""
+        chain = self._chain(queue)
+        if not chain:
+            return float("inf")
+        used = self.usage.of(chain[0].name)
+        shares = [used.get(name, 0) / n for name, n in chain[0].minimum.items() if n > 0]
+        return max(shares, default=float("inf"))
+
+
+def job_key(job: JobView) -> JobKey:
+    """Under which hand-made units name it."""
+    return (job.kind.kind, job.namespace, job.name)
+
+
+def _skips_impossible(queue: Queue) -> bool:
+    """Whether the Queue passes over units that can never fit (spec 10.10)."""
+    texts = (queue.annotations.get(key) for key in keys.SKIP_IMPOSSIBLE)
+    return next((text for text in texts if text is not None), "").lower() == "true"
+
+
+def _rules(queue: Queue) -> tuple[object, ...]:
+    """What of a Queue decides."""
+    return (queue.policy, queue.priority, queue.stop_policy, queue.annotations, queue.deleting)

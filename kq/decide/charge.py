@@ -1,0 +1,58 @@
+"""What a unit asks of its quota, and what it has in use (spec 11.7, 11.9, 11.11)."""
+
+from collections.abc import Iterable, Sequence
+
+from kq.core.keys import MAX_JOBS
+from kq.core.model import Grant, PodSet, QueueUnit
+from kq.core.resources import ZERO, Resources
+from kq.decide.pods import PODS, PodGroup
+
+ONE_JOB = Resources.of(dict.fromkeys(MAX_JOBS, 1))
+
+
+def request_of(pod_sets: Sequence[PodSet]) -> Resources:
+    """What all pods ask together, with the pseudo resources that a limit may name."""
+    total = ONE_JOB
+    for each in pod_sets:
+        total = total + _pods(each.count, each.template.request)
+    return Resources.of(dict(total.items()))
+
+
+def charge_of(unit: QueueUnit, pods: PodGroup | None) -> Resources:
+    """What the unit has in use: per pod set the larger of its grant and its live pods.
+
+    Without grants its live pods alone count. Pods of no known pod set are counted as they are.
+    """
+    grants = {grant.name: grant for grant in unit.grants} if unit.holds_quota else {}
+    live = dict(pods.by_pod_set) if pods else {}
+    if not grants and not live:
+        return ZERO
+    total = ONE_JOB
+    if len(unit.pod_sets) == 1 and live:
+        # Pods of a job with one role carry no role of their own.
+        name = unit.pod_sets[0].name
+        live = {name: _all(live.values())}
+    for name in grants.keys() | live.keys():
+        total = total + _granted(unit, grants.get(name)).maximum(live.get(name, ZERO))
+    return Resources.of(dict(total.items()))
+
+
+def _granted(unit: QueueUnit, grant: Grant | None) -> Resources:
+    """Replicas × template; a grant for an unknown pod set counts by its own resources (22.1)."""
+    if grant is None:
+        return ZERO
+    known = next((each for each in unit.pod_sets if each.name == grant.name), None)
+    if known is not None:
+        return _pods(grant.replicas, known.template.request)
+    return (grant.resources or ZERO) + Resources.of({PODS: grant.replicas})
+
+
+def _pods(count: int, request: Resources) -> Resources:
+    return request.times(count) + Resources.of({PODS: count})
+
+
+def _all(amounts: Iterable[Resources]) -> Resources:
+    total = ZERO
+    for each in amounts:
+        total = total + each
+    return total

@@ -1,0 +1,112 @@
+"""Taking grants back: the job is suspended first, and its quota is free once its pods are gone.
+
+Causes so far: the unit is deactivated (row l), or somebody else has suspended the job (row n).
+"""
+
+from typing import Any
+
+from kq.core import keys, messages, wire
+from kq.core.messages import Reason
+from kq.core.model import Condition, QueueUnit
+from kq.decide.actions import (
+    Action,
+    HoldJob,
+    PatchJob,
+    PatchStatus,
+    PatchUnit,
+    TellJob,
+    TellUnit,
+)
+from kq.decide.lifecycle import Event, advance
+from kq.decide.situation import Situation
+
+DEACTIVATED = "Deactivated"
+PAUSED = "Suspended"
+
+EVENTS = {DEACTIVATED: Event.DEACTIVATED, PAUSED: Event.PAUSED}
+TEXTS = {DEACTIVATED: messages.S10, PAUSED: messages.M23}
+
+
+def evict(now: Situation, unit: QueueUnit) -> list[Action]:
+    """The next steps of an eviction; none if there is no cause for one."""
+    cause = cause_of(now, unit)
+    row = advance(unit.phase, EVENTS[cause]) if cause else None
+    if cause is None or row is None:
+        return []
+    if cause == PAUSED and unit.active:
+        return _park(now, unit)
+    if now.gone:
+        return [_finish(now, unit, cause)]
+    actions: list[Action] = []
+    if not _is_marked(unit):
+        mark = Condition("Evicted", True, cause, TEXTS[cause])
+        patch = wire.status_patch(unit, now.now, conditions=[mark])
+        actions.append(PatchStatus(unit, patch))
+        actions += _told(now, unit, cause)
+    elif not now.job.suspended:
+        actions.append(HoldJob(now.job, TEXTS[cause], {keys.DEQUEUE_TIMESTAMP: ""}, {}))
+    return actions
+
+
+def cause_of(now: Situation, unit: QueueUnit) -> str | None:
+    """Why grants are taken back: the cause that was marked, else one that holds now."""
+    marked = unit.condition("Evicted")
+    if marked is not None and marked.status and marked.reason in EVENTS:
+        return marked.reason
+    if _paused(now, unit):
+        return PAUSED
+    return None if unit.active else DEACTIVATED
+
+
+def _paused(now: Situation, unit: QueueUnit) -> bool:
+    """Suspended by somebody else: it was released for this grant, and is held again (5.14)."""
+    released = now.job.released_at
+    if not now.job.suspended or released is None:
+        return False
+    return unit.allocated is None or released >= unit.allocated
+
+
+def _is_marked(unit: QueueUnit) -> bool:
+    marked = unit.condition("Evicted")
+    return marked is not None and marked.status
+
+
+def _park(now: Situation, unit: QueueUnit) -> list[Action]:
+    """`active` is written first; a "true" left from before would not count as set (5.14)."""
+    if now.job.annotations.get(keys.ACTIVE):
+        return [PatchJob(now.job, {"metadata": {"annotations": {keys.ACTIVE: None}}})]
+    body: dict[str, Any] = {"spec": {"active": False}}
+    if keys.ACTIVE in unit.annotations:
+        body["metadata"] = {"annotations": {keys.ACTIVE: None}}
+    return [PatchUnit(unit, body)]
+
+
+def _finish(now: Situation, unit: QueueUnit, cause: str) -> Action:
+    """The job is suspended and its pods are gone: nothing is held any more (spec 9.4)."""
+    row = advance(unit.phase, EVENTS[cause])
+    text = TEXTS[cause]
+    patch = wire.status_patch(
+        unit,
+        now.now,
+        phase=row.target if row else None,
+        message=text,
+        conditions=[
+            Condition("Evicted", True, cause, text),
+            Condition("QuotaReserved", False, Reason.INACTIVE, text),
+            Condition("Admitted", False, "Pending", text),
+            Condition("PodsReady", False, "Pending", text),
+        ],
+        grants=(),
+        pods=(0, 0),
+    )
+    return PatchStatus(unit, patch)
+
+
+def _told(now: Situation, unit: QueueUnit, cause: str) -> list[Action]:
+    """The events of spec 18.4."""
+    first = (
+        TellUnit(unit, False, DEACTIVATED, messages.M28)
+        if cause == DEACTIVATED
+        else TellUnit(unit, True, "Evicted", TEXTS[cause])
+    )
+    return [first, TellJob(now.job, True, "Evicted", TEXTS[cause])]

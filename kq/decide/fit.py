@@ -1,0 +1,63 @@
+"""Whether a request fits into a quota beside what is in use (spec 11.2)."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from kq.core.messages import Missing, Reason, m1, m2
+from kq.core.plugins import Level, Problem
+from kq.core.resources import Resources, in_order
+
+Used = Callable[[str, str], int]
+"""What is in use at a level of a resource."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shortage:
+    """What a request lacks at the first level that lacks something.
+
+    `impossible`: the request alone is above the limit, so that it can never fit.
+    """
+
+    quota: str
+    level: str
+    missing: tuple[Missing, ...]
+    impossible: bool
+
+    @property
+    def problem(self) -> Problem:
+        """The same in words: M1 or M2."""
+        if self.impossible:
+            return Problem(Reason.EXCEEDS, m2(self.level, self.missing))
+        return Problem(Reason.WAITING, m1(self.quota, self.level, self.missing))
+
+
+def shortage(chain: Sequence[Level], request: Resources, used: Used) -> Shortage | None:
+    """What the request lacks in that chain; None if it fits.
+
+    A request above a limit can never fit, whatever else is short, so that is told first.
+    """
+    for level in chain:
+        missing = _missing(level, request, _nothing)
+        if missing:
+            return Shortage(chain[0].name, level.name, missing, impossible=True)
+    for level in chain:
+        missing = _missing(level, request, used)
+        if missing:
+            return Shortage(chain[0].name, level.name, missing, impossible=False)
+    return None
+
+
+def _missing(level: Level, request: Resources, used: Used) -> tuple[Missing, ...]:
+    """Resources that are requested, that the level names, and that it has not enough of."""
+    short = {
+        name: amount
+        for name, amount in request.items()
+        if amount > 0
+        and name in level.limit
+        and used(level.name, name) + amount > level.limit.get(name)
+    }
+    return tuple((name, short[name], level.limit.get(name)) for name in in_order(short))
+
+
+def _nothing(level: str, resource: str) -> int:
+    return 0

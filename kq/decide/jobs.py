@@ -1,0 +1,130 @@
+"""Which jobs exist, their pods, and the units that stand for them (spec 2.6, 15.2)."""
+
+from collections.abc import Collection
+from typing import TypeVar
+
+from kq.core.model import PodView, QueueUnit
+from kq.decide.pods import PodGroup
+from kq.decide.standing import JobFacts
+
+JobKey = tuple[str, str, str]
+"""Kind, namespace and name."""
+
+
+class JobIndex:
+    """Jobs by UID and by name; `kinds` are the job kinds that are served here."""
+
+    def __init__(self, kinds: Collection[str]) -> None:
+        self._kinds = frozenset(kinds)
+        self._jobs: dict[str, tuple[JobKey, bool]] = {}
+        self._by_key: dict[JobKey, str] = {}
+        self._groups: dict[str, PodGroup] = {}
+        self._units: dict[str, dict[str, QueueUnit]] = {}
+        self._named: dict[JobKey, dict[str, QueueUnit]] = {}
+
+    def put(self, uid: str, key: JobKey, deleting: bool) -> bool:
+        """A job exists; whether that is news."""
+        new = (key, deleting)
+        if self._jobs.get(uid) == new:
+            return False
+        self._jobs[uid] = new
+        self._by_key[key] = uid
+        return True
+
+    def drop(self, uid: str, key: JobKey) -> None:
+        """A job is gone."""
+        self._jobs.pop(uid, None)
+        if self._by_key.get(key) == uid:
+            del self._by_key[key]
+
+    def put_pod(self, owner: str, pod: PodView) -> None:
+        """A pod as it is now."""
+        self._groups.setdefault(owner, PodGroup()).put(pod)
+
+    def drop_pod(self, owner: str, pod: PodView) -> None:
+        """A pod that is gone."""
+        group = self._groups.get(owner)
+        if group is not None:
+            group.drop(pod.uid)
+            if group.empty:
+                del self._groups[owner]
+
+    def pods(self, uid: str) -> PodGroup | None:
+        """The pods of a job; None if there are none."""
+        return self._groups.get(uid)
+
+    def put_unit(self, unit: QueueUnit) -> None:
+        """A unit, found by its job's UID and by the job that it names."""
+        self._units.setdefault(holder_of(unit), {})[unit.key] = unit
+        key = named_job(unit)
+        if key is not None:
+            self._named.setdefault(key, {})[unit.key] = unit
+
+    def drop_unit(self, unit: QueueUnit) -> None:
+        """A unit that is gone, or about to be put anew."""
+        _discard(self._units, holder_of(unit), unit.key)
+        key = named_job(unit)
+        if key is not None:
+            _discard(self._named, key, unit.key)
+
+    def units_of(self, uid: str) -> list[QueueUnit]:
+        """The units of a job: the one that stands for it first (spec 2.6)."""
+        found = self._units.get(uid, {}).values()
+        return sorted(found, key=lambda each: (not each.owner_uid, each.created, each.key))
+
+    def units_naming(self, key: JobKey) -> list[QueueUnit]:
+        """Units that name a job, whatever the UID."""
+        found = self._named.get(key, {}).values()
+        return sorted(found, key=lambda each: (each.created, each.key))
+
+    def unit_of(self, uid: str, key: JobKey) -> QueueUnit | None:
+        """The unit of a job: by UID, else one made by hand that names it without one."""
+        units = self.units_of(uid)
+        if units:
+            return units[0]
+        return next((each for each in self.units_naming(key) if not each.job_uid), None)
+
+    def facts(self, unit: QueueUnit) -> JobFacts:
+        """What of its job decides the unit's standing."""
+        key = named_job(unit)
+        uid = unit.job_uid or (self._by_key.get(key, "") if key else "")
+        known = self._jobs.get(uid)
+        if key is None or key[0] not in self._kinds:
+            return JobFacts()
+        group = self._groups.get(uid)
+        first = self.unit_of(uid, key)
+        return JobFacts(
+            missing=known is None,
+            deleting=known is not None and known[1],
+            lingering_pods=group is not None and group.lingering,
+            other_unit=first.key if first is not None and first.key != unit.key else None,
+        )
+
+    def orphan_quota(self, uid: str) -> str:
+        """The quota that live pods of a job that is gone name themselves; empty if none does."""
+        group = self._groups.get(uid)
+        if group is None or uid in self._jobs or group.owner_kind not in self._kinds:
+            return ""
+        return group.quota
+
+
+K = TypeVar("K")
+
+
+def _discard(index: dict[K, dict[str, QueueUnit]], at: K, key: str) -> None:
+    units = index.get(at)
+    if units is not None:
+        units.pop(key, None)
+        if not units:
+            del index[at]
+
+
+def named_job(unit: QueueUnit) -> JobKey | None:
+    """The job that the unit's consumerRef names."""
+    each = unit.consumer
+    return (each.kind, each.namespace or unit.namespace, each.name) if each else None
+
+
+def holder_of(unit: QueueUnit) -> str:
+    """Under which a unit and the pods of its job are found together."""
+    return unit.job_uid or unit.key

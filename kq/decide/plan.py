@@ -1,0 +1,163 @@
+"""What a job needs next: the plan that the job reconciler carries out (spec 5.12-5.14, 8, 9)."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+from kq.core import codec, keys, messages, wire
+from kq.core.model import Condition, Grant, Phase, QueueUnit
+from kq.decide import unitspec
+from kq.decide.actions import (
+    Action,
+    CreateUnit,
+    DeleteUnit,
+    LookAgain,
+    PatchStatus,
+    PatchUnit,
+    ReleaseJob,
+    TellJob,
+)
+from kq.decide.ending import plan_deletion, plan_end
+from kq.decide.evict import evict
+from kq.decide.lifecycle import Event, advance
+from kq.decide.situation import Situation
+from kq.decide.slipped import Slip, count_running, hold_again, slip_of
+
+SETTLES = timedelta(seconds=1)
+"""A job that ends sooner after its release never gets the phase Running written (spec 24.9)."""
+REFRESH = timedelta(seconds=10)
+"""How often the counts of running pods are written at most."""
+
+
+def plan_job(now: Situation) -> list[Action]:
+    """The next steps for a job that exists; none if all is as it should be."""
+    job, unit = now.job, now.unit
+    if unit is None:
+        return _without_unit(now)
+    if unit.deleting or unit.phase is None:
+        return []
+    if job.finished:
+        return plan_end(now, unit)
+    if job.deleting:
+        return plan_deletion(now, unit)
+    if unit.finished:
+        return []
+    difference = unitspec.difference(now, unit)
+    if difference:
+        return [PatchUnit(unit, difference), *_about_priority(now)]
+    if not unit.holds_quota:
+        return _waits(now, unit)
+    return evict(now, unit) or _holds(now, unit)
+
+
+def _without_unit(now: Situation) -> list[Action]:
+    job = now.job
+    if job.finished or job.deleting or not now.managed:
+        return []
+    taken = now.name_taken_by
+    if taken is not None and taken.consumer and _names(taken, now):
+        # The job of that unit was deleted, and this is another one of its name (spec 2.9).
+        return [] if taken.deleting else [DeleteUnit(taken)]
+    if job.suspended or slip_of(now) is Slip.COUNT:
+        return [CreateUnit(job, unitspec.creation(now)), *_about_priority(now)]
+    if slip_of(now) is Slip.HOLD:
+        return hold_again(now)
+    return []
+
+
+def _names(unit: QueueUnit, now: Situation) -> bool:
+    """Whether the unit stands for an earlier job of the same kind and name."""
+    each, job = unit.consumer, now.job
+    return each is not None and (each.kind, each.name) == (job.kind.kind, job.name)
+
+
+def _about_priority(now: Situation) -> list[Action]:
+    """What the job's owner should know of its priority (spec 12.8)."""
+    told: list[Action] = []
+    if now.priority.missing_class:
+        text = f"PriorityClass {now.priority.missing_class} does not exist"
+        told.append(TellJob(now.job, True, "PriorityClassNotFound", text))
+    if now.priority.bad_annotation is not None:
+        wrong = messages.m16(keys.PRIORITY, now.priority.bad_annotation, "a whole number (int32)")
+        told.append(TellJob(now.job, True, "InvalidAnnotation", wrong))
+    return told
+
+
+def _waits(now: Situation, unit: QueueUnit) -> list[Action]:
+    """A unit without grants: its job must be held."""
+    if now.job.suspended or unit.phase is not Phase.ENQUEUED:
+        return []
+    match slip_of(now):
+        case Slip.HOLD:
+            return hold_again(now)
+        case Slip.COUNT:
+            return count_running(now, unit)
+        case Slip.LEAVE:
+            return []
+
+
+def _holds(now: Situation, unit: QueueUnit) -> list[Action]:
+    """A unit with grants: its job is released, and told Running once it runs."""
+    job = now.job
+    if job.suspended:
+        if now.pods.live or now.pods.stuck:
+            return []  # never beside pods of an earlier run (spec 24.3)
+        return [
+            ReleaseJob(job, unit, codec.format_millis(max(now.now, unit.allocated or now.now))),
+            TellJob(job, False, "Resume", "Job is resumed by koord-queue"),
+        ]
+    if unit.phase is Phase.DEQUEUED and now.pods.running:
+        return _runs(now, unit)
+    return _scaled(now, unit) or _refreshed(now, unit)
+
+
+def _runs(now: Situation, unit: QueueUnit) -> list[Action]:
+    """Row g, once it has run for a moment."""
+    since = now.job.released_at
+    if since is not None and now.now - since < SETTLES:
+        return [LookAgain((since + SETTLES - now.now).total_seconds())]
+    row = advance(unit.phase, Event.RUNS)
+    if row is None:
+        return []
+    patch = wire.status_patch(
+        unit,
+        now.now,
+        phase=row.target,
+        message=messages.S8,
+        conditions=[Condition("PodsReady", True, "PodsRunning", messages.S8)],
+        grants=running_grants(now, unit),
+        pods=(now.pods.running, now.pods.pending),
+    )
+    return [PatchStatus(unit, patch)]
+
+
+def _scaled(now: Situation, unit: QueueUnit) -> list[Action]:
+    """Grants follow the pod sets of the unit (spec 9.17)."""
+    counts = {each.name: each.count for each in unit.pod_sets}
+    if all(counts.get(each.name, each.replicas) == each.replicas for each in unit.grants):
+        return []
+    patch = wire.status_patch(unit, now.now, grants=running_grants(now, unit))
+    return [PatchStatus(unit, patch)]
+
+
+def _refreshed(now: Situation, unit: QueueUnit) -> list[Action]:
+    """The counts of pods, as a reader of the unit wants them; not at each of their steps."""
+    if unit.phase is not Phase.RUNNING:
+        return []
+    pods = (now.pods.running, now.pods.pending)
+    if pods == (unit.pods_running, unit.pods_pending):
+        return []
+    due = (unit.updated or now.now) + REFRESH
+    if now.now < due:
+        return [LookAgain((due - now.now).total_seconds())]
+    patch = wire.status_patch(unit, now.now, grants=running_grants(now, unit), pods=pods)
+    return [PatchStatus(unit, patch)]
+
+
+def running_grants(now: Situation, unit: QueueUnit) -> Sequence[Grant]:
+    """Grants by the unit's pod sets, with how many of each run (all of them, if there is one)."""
+    grants = wire.grants_for(unit.pod_sets)
+    if len(grants) != 1:
+        return grants
+    each = grants[0]
+    running = min(each.replicas, now.pods.running)
+    return (Grant(each.name, each.replicas, running, each.resources),)

@@ -1,0 +1,101 @@
+"""The pods of one job, added up by deltas: how many live, how many run, what they ask."""
+
+from collections.abc import Iterable
+
+from kq.core.model import PodView
+from kq.core.resources import ZERO, Resources
+
+PODS = "pods"
+
+
+class PodGroup:
+    """Pods with one owner. Stuck ones (spec 11.9a) are present, but do not count as live."""
+
+    def __init__(self) -> None:
+        self._pods: dict[str, PodView] = {}
+        self._stuck: set[str] = set()
+        self._live: dict[str, Resources] = {}
+        self.live = 0
+        self.running = 0
+        self.pending = 0
+
+    def put(self, pod: PodView) -> None:
+        """A pod as it is now; one that is stuck stays so."""
+        stuck = pod.uid in self._stuck
+        self.drop(pod.uid)
+        self._pods[pod.uid] = pod
+        self._count(pod, 1)
+        if stuck:
+            self.set_stuck(pod.uid)
+
+    def drop(self, uid: str) -> None:
+        """A pod that is gone."""
+        pod = self._pods.pop(uid, None)
+        if pod is not None:
+            self._count(pod, -1)
+            self._stuck.discard(uid)
+
+    def set_stuck(self, uid: str) -> None:
+        """A terminating pod whose time is over: it counts no more."""
+        pod = self._pods.get(uid)
+        if pod is not None and pod.live and uid not in self._stuck:
+            self._count(pod, -1)
+            self._stuck.add(uid)
+
+    @property
+    def empty(self) -> bool:
+        """Whether no pod is left at all."""
+        return not self._pods
+
+    @property
+    def lingering(self) -> bool:
+        """Whether pods are live or stuck: no new run may start beside them (spec 10.7)."""
+        return self.live > 0 or bool(self._stuck)
+
+    @property
+    def by_pod_set(self) -> dict[str, Resources]:
+        """Requests and number (`pods`) of the live pods by pod set."""
+        return self._live
+
+    @property
+    def quota(self) -> str:
+        """The quota that a live pod's own label names; empty if none does."""
+        return next((pod.quota for pod in self._pods.values() if pod.live and pod.quota), "")
+
+    @property
+    def owner_kind(self) -> str:
+        """The kind of their owner."""
+        return next((pod.owner.kind for pod in self._pods.values() if pod.owner), "")
+
+    @property
+    def namespace(self) -> str:
+        """Their namespace."""
+        return next((pod.namespace for pod in self._pods.values()), "")
+
+    def total(self) -> Resources:
+        """Requests and number of all live pods."""
+        total = ZERO
+        for amount in self._live.values():
+            total = total + amount
+        return total
+
+    @property
+    def pods(self) -> Iterable[PodView]:
+        """All of them."""
+        return self._pods.values()
+
+    def _count(self, pod: PodView, sign: int) -> None:
+        if not pod.live or pod.uid in self._stuck:
+            return
+        self.live += sign
+        if pod.phase == "Running":
+            self.running += sign
+        else:
+            self.pending += sign
+        amount = pod.request + Resources.of({PODS: 1})
+        before = self._live.get(pod.pod_set, ZERO)
+        after = before + amount if sign > 0 else before - amount
+        if after.is_zero:
+            self._live.pop(pod.pod_set, None)
+        else:
+            self._live[pod.pod_set] = after

@@ -1,0 +1,62 @@
+"""What the plan for one job rests on, gathered at one moment."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from kq.core.model import JobView, PodSet, QueueUnit
+from kq.core.priority import DerivedPriority
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodFacts:
+    """The job's pods: live ones, running ones, live ones that do not run, stuck ones."""
+
+    live: int = 0
+    running: int = 0
+    pending: int = 0
+    stuck: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """What an administrator chose for jobs that slipped through, and for what is kept."""
+
+    slipped: str = "suspend"
+    grace_seconds: int = 300
+    finished_ttl_seconds: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Situation:
+    """A job, its unit, and all that decides what is next.
+
+    `pod_sets` are the job's with the namespace's defaults filled in. `managed` is spec 5.1 for a
+    job without a unit. `first_run` is when the manager first ran with this kind. `may_hold_at`
+    bounds how often a job is suspended again (spec 5.13); None: at once.
+    """
+
+    now: datetime
+    job: JobView
+    unit: QueueUnit | None
+    unit_name: str
+    name_taken_by: QueueUnit | None = None
+    pods: PodFacts = field(default_factory=PodFacts)
+    managed: bool = True
+    quota: str | None = None
+    queue: str = ""
+    pod_sets: tuple[PodSet, ...] = ()
+    priority: DerivedPriority = field(default_factory=DerivedPriority)
+    rules: Rules = field(default_factory=Rules)
+    first_run: datetime | None = None
+    may_hold_at: datetime | None = None
+
+    @property
+    def gone(self) -> bool:
+        """Whether the job is suspended and no pod of it is live (spec 8.11, 9.5).
+
+        The job's own count is asked too, as a pod may be there that no watch has shown yet; but
+        not where pods are stuck: that count would stay for as long as they do.
+        """
+        if not self.job.suspended or self.pods.live:
+            return False
+        return self.pods.stuck or not (self.job.pods_active or self.job.pods_terminating)

@@ -1,0 +1,159 @@
+"""Where a unit stands: candidate of a Queue, or kept back with a reason of its own (spec 10.7)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from kq.core import keys, messages
+from kq.core.messages import Reason
+from kq.core.model import NamespaceView, Phase, Queue, QueueUnit
+from kq.core.plugins import Problem, QuotaPlugin
+
+STOPPED = ("Hold", "HoldAndDrain")
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """It takes part in the cycles of that Queue."""
+
+    queue: str
+    quota: str
+
+
+@dataclass(frozen=True, slots=True)
+class KeptBack:
+    """It waits for something else; `problem` is None while that needs no word yet."""
+
+    queue: str | None
+    problem: Problem | None
+
+
+@dataclass(frozen=True, slots=True)
+class NotWaiting:
+    """It holds quota, has ended, or is in back-off."""
+
+    queue: str | None
+
+
+Standing = Candidate | KeptBack | NotWaiting
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What decides a unit's standing beside itself."""
+
+    quotas: QuotaPlugin
+    queues: Mapping[str, Queue]
+    namespaces: Mapping[str, NamespaceView]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobFacts:
+    """What is known of the job that the unit stands for."""
+
+    missing: bool = False
+    deleting: bool = False
+    lingering_pods: bool = False
+    other_unit: str | None = None
+
+
+def quota_of(unit: QueueUnit, around: Surroundings) -> str | None:
+    """The unit's quota: by label, annotation, namespace, or that of the Queue it names (10.3)."""
+    named = unit.annotations.get(keys.UNIT_QUOTA)
+    if named and not any(unit.labels.get(key) for key in keys.QUOTA_LABELS):
+        return named
+    found = around.quotas.quota_of(unit.labels, namespace_of(unit.namespace, around))
+    if found or not unit.queue:
+        return found
+    return next(
+        (each for each in around.quotas.names() if around.quotas.queue_of(each) == unit.queue),
+        None,
+    )
+
+
+def queue_name(unit: QueueUnit, quota: str, around: Surroundings) -> tuple[str, bool]:
+    """The unit's Queue, and whether a person named it (spec 10.1)."""
+    named = next((unit.annotations[k] for k in keys.QUEUE_NAME if unit.annotations.get(k)), "")
+    if not named and keys.JOB_CREATION not in unit.annotations:
+        named = unit.queue
+    own = around.quotas.queue_of(quota)
+    return (named, named != own) if named else (own, False)
+
+
+def namespace_of(name: str, around: Surroundings) -> NamespaceView:
+    """The namespace; one that is not known has no labels."""
+    return around.namespaces.get(name) or NamespaceView(name=name)
+
+
+def standing_of(unit: QueueUnit, job: JobFacts, around: Surroundings) -> Standing:
+    """Where the unit stands now."""
+    quota = quota_of(unit, around)
+    queue = queue_name(unit, quota, around)[0] if quota else (unit.queue or None)
+    if unit.phase is None:
+        return KeptBack(queue, Problem(Reason.MISCONFIGURED, messages.m27(unit.raw_phase)))
+    if unit.phase is not Phase.ENQUEUED or unit.deleting:
+        return NotWaiting(queue)
+    reason = _own_reason(unit, job)
+    if reason is not None:
+        return KeptBack(queue, reason)
+    if quota is None or queue is None:
+        return KeptBack(queue, Problem(Reason.MISCONFIGURED, messages.m3(unit.namespace)))
+    return _at_queue(unit, quota, around)
+
+
+def _own_reason(unit: QueueUnit, job: JobFacts) -> Problem | None:
+    """What in the unit or its job keeps it back, whatever its quota."""
+    consumer = unit.consumer
+    name = f"{consumer.namespace}/{consumer.name}" if consumer else ""
+    if consumer and consumer.namespace and consumer.namespace != unit.namespace:
+        return Problem(Reason.MISCONFIGURED, messages.m18(name))
+    if job.other_unit is not None:
+        return Problem(Reason.MISCONFIGURED, messages.m19(name, job.other_unit))
+    if job.deleting:
+        return Problem(Reason.INACTIVE, messages.m31(name))
+    if job.missing:
+        return Problem(Reason.PENDING, messages.m21(name))
+    if not unit.active:
+        return Problem(Reason.INACTIVE, _inactive_message(unit))
+    if unit.defect:
+        return Problem(Reason.MISCONFIGURED, unit.defect)
+    if job.lingering_pods:
+        return Problem(Reason.PENDING, messages.M32)
+    return None
+
+
+def _inactive_message(unit: QueueUnit) -> str:
+    """What it was told when it became inactive stays; else M28."""
+    condition = unit.condition("QuotaReserved")
+    told = condition is not None and condition.reason == Reason.INACTIVE and unit.message
+    return unit.message if told else messages.M28
+
+
+def _at_queue(unit: QueueUnit, quota: str, around: Surroundings) -> Standing:
+    """The checks of quota and Queue."""
+    name, named = queue_name(unit, quota, around)
+    namespace = namespace_of(unit.namespace, around)
+    if namespace.terminating:
+        return KeptBack(name, None)
+    barred = around.quotas.barred(namespace, quota)
+    if barred is not None:
+        return KeptBack(name, barred)
+    chain = around.quotas.chain(quota)
+    if isinstance(chain, Problem):
+        return KeptBack(name, chain)
+    queue = around.queues.get(name)
+    if queue is None or queue.deleting:
+        missing = Problem(Reason.MISCONFIGURED, messages.m6(name)) if named else None
+        return KeptBack(name, missing)
+    if named and not _accepts(queue, quota):
+        return KeptBack(name, Problem(Reason.MISCONFIGURED, messages.m6(name, quota)))
+    if queue.stop_policy in STOPPED:
+        return KeptBack(name, Problem(Reason.STOPPED, messages.m22(name)))
+    return Candidate(name, quota)
+
+
+def _accepts(queue: Queue, quota: str) -> bool:
+    """By the Queue's list of quotas; one without a list takes all."""
+    listed = queue.annotations.get(keys.AVAILABLE_QUOTA)
+    if listed is None:
+        return True
+    return bool({"*", quota} & {each.strip() for each in listed.split(",")})

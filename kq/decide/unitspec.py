@@ -1,0 +1,172 @@
+"""What a unit should say by its job, and the patch that makes it say so (spec 2.7, 2.8, 12.10)."""
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+from kq.core import codec, keys, wire
+from kq.core.model import JobView, PodSet, QueueUnit
+from kq.core.wire import Wanted
+from kq.decide.situation import Situation
+
+MAX_NAME = 253
+
+
+def unit_name(job: JobView, suffix: str = "") -> str:
+    """The name of a job's unit (spec 2.5)."""
+    name = job.name + suffix
+    return name if len(name) <= MAX_NAME else f"{name[:244]}-{_digest(job)}"
+
+
+def other_unit_name(job: JobView, suffix: str = "") -> str:
+    """The name where the first belongs to a unit of another consumer (spec 2.5)."""
+    return f"{(job.name + suffix)[:244]}-{_digest(job)}"
+
+
+def _digest(job: JobView) -> str:
+    return hashlib.sha256(job.uid.encode()).hexdigest()[:8]
+
+
+def wanted(now: Situation) -> Wanted:
+    """What the unit should say."""
+    job = now.job
+    labels = wire.copied_labels(job)
+    annotations = wire.copied_annotations(job)
+    annotations[keys.JOB_CREATION] = codec.format_time(job.created)
+    value = now.priority.value
+    annotations[keys.DERIVED_PRIORITY] = "" if value is None else str(value)
+    if now.quota:
+        labels[keys.QUOTA_LABEL] = now.quota
+    return Wanted(
+        labels=labels,
+        annotations=annotations,
+        queue=now.queue,
+        priority=value,
+        priority_class=now.priority.class_name or "",
+        pod_sets=now.pod_sets,
+    )
+
+
+def creation(now: Situation) -> dict[str, Any]:
+    """The unit to be made."""
+    name = now.unit_name
+    if now.name_taken_by is not None:
+        name = other_unit_name(now.job, name.removeprefix(now.job.name))
+    active = now.job.annotations.get(keys.ACTIVE, "").lower() != "false"
+    return wire.new_unit(name, now.job, wanted(now), active)
+
+
+def difference(now: Situation, unit: QueueUnit) -> dict[str, Any]:
+    """A merge patch that carries the job's changes to its unit; empty if there are none."""
+    want = wanted(now)
+    meta: dict[str, Any] = {}
+    labels = _missing(_kept_quota(want.labels, unit), unit.labels)
+    annotations = _missing(want.annotations, unit.annotations)
+    spec = _priority(want, unit) | _activation(now.job, unit)
+    if want.queue and want.queue != unit.queue and not unit.holds_quota:
+        spec["queue"] = want.queue
+    spec |= _pod_sets(want.pod_sets, unit)
+    if labels:
+        meta["labels"] = labels
+    if annotations:
+        meta["annotations"] = annotations
+    if not unit.owner_uid:
+        meta["ownerReferences"] = [wire.owner_reference(now.job)]
+        spec["consumerRef"] = {**_consumer(unit), "uid": now.job.uid}
+    return {key: part for key, part in (("metadata", meta), ("spec", spec)) if part}
+
+
+def _consumer(unit: QueueUnit) -> dict[str, str]:
+    """The reference as it stands: it is written as a whole."""
+    each = unit.consumer
+    if each is None:
+        return {}
+    return {
+        "apiVersion": each.api_version,
+        "kind": each.kind,
+        "name": each.name,
+        "namespace": each.namespace or unit.namespace,
+    }
+
+
+def _kept_quota(labels: Mapping[str, str], unit: QueueUnit) -> Mapping[str, str]:
+    """A unit that holds quota keeps the one that it has (spec 2.8)."""
+    if not unit.holds_quota:
+        return labels
+    return {key: value for key, value in labels.items() if key not in keys.QUOTA_LABELS}
+
+
+def _missing(want: Mapping[str, str], have: Mapping[str, str]) -> dict[str, str]:
+    return {key: value for key, value in want.items() if have.get(key) != value}
+
+
+def _priority(want: Wanted, unit: QueueUnit) -> dict[str, Any]:
+    """Follow the job unless a person has edited the unit's priority (spec 12.10)."""
+    recorded = unit.annotations.get(keys.DERIVED_PRIORITY)
+    old = "" if unit.priority is None else str(unit.priority)
+    if recorded is None and unit.priority is not None:
+        return {}  # made by hand, its priority is kept
+    if unit.priority is not None and old != recorded:
+        return {}
+    patch: dict[str, Any] = {}
+    if unit.priority != want.priority:
+        patch["priority"] = want.priority
+    if want.priority_class != unit.priority_class:
+        patch["priorityClassName"] = want.priority_class or None
+    return patch
+
+
+def _activation(job: JobView, unit: QueueUnit) -> dict[str, Any]:
+    """The job's annotation counts when it changes, not for as long as it stands (spec 9.18)."""
+    text = job.annotations.get(keys.ACTIVE)
+    if text is None or text == unit.annotations.get(keys.ACTIVE):
+        return {}
+    value = {"true": True, "false": False}.get(text.lower())
+    return {} if value is None or value == unit.active else {"active": value}
+
+
+def _pod_sets(want: tuple[PodSet, ...], unit: QueueUnit) -> dict[str, Any]:
+    """Counts and templates: all of them while it waits, only counts while it holds quota."""
+    if unit.holds_quota:
+        want = held_pod_sets(want, unit)
+    have = [(each.name, each.count, each.template.wire) for each in unit.pod_sets]
+    if [(each.name, each.count, each.template.wire) for each in want] == have:
+        return {}
+    patch: dict[str, Any] = {"podSet": wire.pod_sets_to_wire(want)}
+    total = wire.total_request(want)
+    if unit.resource != total:
+        patch["resource"] = _replacing(total.to_wire(), unit)
+    return patch
+
+
+def _replacing(total: Mapping[str, str], unit: QueueUnit) -> dict[str, str | None]:
+    """A merge patch removes only what it names: resources no longer asked for become null."""
+    gone = dict.fromkeys(name for name in unit.resource or () if name not in total)
+    return {**total, **gone}
+
+
+def held_pod_sets(want: tuple[PodSet, ...], unit: QueueUnit) -> tuple[PodSet, ...]:
+    """The unit's pod sets with the counts that it holds from now on (spec 9.17).
+
+    Pods that have ended lower a count by themselves; only a change of the job's own spec takes
+    grants back, or asks for more.
+    """
+    counts = {each.name: each for each in want}
+    grants = {each.name: each.replicas for each in unit.grants}
+    return tuple(
+        PodSet(
+            name=each.name,
+            count=_held_count(counts[each.name], grants.get(each.name, each.count)),
+            template=each.template,
+            min_count=each.min_count,
+        )
+        if each.name in counts
+        else each
+        for each in unit.pod_sets
+    )
+
+
+def _held_count(job: PodSet, granted: int) -> int:
+    if granted > job.wanted:
+        return min(job.count, job.wanted)
+    return max(granted, job.count)

@@ -1,0 +1,122 @@
+"""The candidates of one Queue, in policy order, grouped by shape.
+
+Units of one quota with one request are one shape: either all of them fit or none. A cycle looks at
+each shape once, so that its cost follows the number of shapes and grants, not of waiting units.
+"""
+
+from bisect import bisect_left, insort
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from kq.core.plugins import OrderKey, Problem
+from kq.core.resources import Resources
+
+ShapeId = tuple[str, Resources]
+"""A quota and a request."""
+
+
+@dataclass(slots=True)
+class Shape:
+    """Candidates that ask the same of the same quota, and what the last cycle found of them."""
+
+    id: ShapeId
+    line: list[OrderKey] = field(default_factory=list)
+    head: OrderKey | None = None
+    head_verdict: Problem | None = None
+    rest_verdict: Problem | None = None
+    told: dict[Problem | None, set[OrderKey]] = field(default_factory=dict)
+
+    @property
+    def quota(self) -> str:
+        """The quota that all of them draw on."""
+        return self.id[0]
+
+    @property
+    def request(self) -> Resources:
+        """What each of them asks."""
+        return self.id[1]
+
+    def judge(self, head: OrderKey | None, head_verdict: Problem, rest: Problem) -> None:
+        """What a cycle found: `head` is the first that does not fit, `rest` is for the others."""
+        self.head, self.head_verdict, self.rest_verdict = head, head_verdict, rest
+
+    def verdict(self, place: OrderKey) -> Problem | None:
+        """What the last cycle found of the one at that place; None if there was no cycle yet."""
+        return self.head_verdict if place == self.head else self.rest_verdict
+
+    def untold(self) -> list[OrderKey]:
+        """Those that were told something else than what holds now."""
+        if self.rest_verdict is None:
+            return []
+        others = [
+            place
+            for said, places in self.told.items()
+            if said != self.rest_verdict
+            for place in places
+            if place != self.head
+        ]
+        if self.head is not None and self.head not in self.told.get(self.head_verdict, ()):
+            others.append(self.head)
+        return others
+
+
+class WaitingList:
+    """The line of one Queue."""
+
+    def __init__(self) -> None:
+        self._shapes: dict[ShapeId, Shape] = {}
+        self._places: dict[OrderKey, tuple[Shape, Problem | None]] = {}
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def add(self, place: OrderKey, quota: str, request: Resources, told: Problem | None) -> None:
+        """One more candidate; `told` is what its object says of why it waits."""
+        id_ = (quota, request)
+        shape = self._shapes.get(id_)
+        if shape is None:
+            shape = self._shapes[id_] = Shape(id_)
+        insort(shape.line, place)
+        shape.told.setdefault(told, set()).add(place)
+        self._places[place] = (shape, told)
+
+    def remove(self, place: OrderKey) -> None:
+        """One candidate less."""
+        shape, told = self._places.pop(place)
+        del shape.line[bisect_left(shape.line, place)]
+        self._untell(shape, place, told)
+        if shape.head == place:
+            shape.head = None
+        if not shape.line:
+            del self._shapes[shape.id]
+
+    def tell(self, place: OrderKey, verdict: Problem | None) -> None:
+        """That one is being told this."""
+        shape, told = self._places[place]
+        if told == verdict:
+            return
+        self._untell(shape, place, told)
+        shape.told.setdefault(verdict, set()).add(place)
+        self._places[place] = (shape, verdict)
+
+    def verdict(self, place: OrderKey) -> Problem | None:
+        """Why that one waits; None if no cycle has looked at it yet."""
+        return self._places[place][0].verdict(place)
+
+    def position(self, place: OrderKey) -> int:
+        """Its place in line, from 1."""
+        return 1 + sum(bisect_left(shape.line, place) for shape in self._shapes.values())
+
+    def shapes(self) -> Iterable[Shape]:
+        """All shapes."""
+        return self._shapes.values()
+
+    def in_order(self) -> Iterator[OrderKey]:
+        """All candidates from the head."""
+        return iter(sorted(self._places))
+
+    def _untell(self, shape: Shape, place: OrderKey, told: Problem | None) -> None:
+        places = shape.told[told]
+        places.discard(place)
+        if not places:
+            del shape.told[told]

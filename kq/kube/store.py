@@ -1,0 +1,104 @@
+"""Views by key and by index; read-only to everyone but the informer that fills it."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Generic, Protocol, TypeVar
+
+
+class View(Protocol):
+    """What every view of an object tells: which one it is, and in which version."""
+
+    @property
+    def namespace(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def uid(self) -> str: ...
+    @property
+    def resource_version(self) -> str: ...
+
+
+V = TypeVar("V", bound=View)
+
+Indexer = Callable[[V], Iterable[str]]
+"""The values under which a view is found in one index."""
+
+
+class Lister(Protocol[V]):
+    """The read-only face of a store; what it returns is a copy, the views are shared."""
+
+    def get(self, namespace: str, name: str) -> V | None:
+        """The view of that object; cluster-scoped ones have namespace `""`."""
+
+    def by_index(self, index: str, value: str) -> list[V]:
+        """The views that the index files under the value."""
+
+    def values(self) -> list[V]:
+        """Every view."""
+
+    def __len__(self) -> int: ...
+
+
+def key_of(namespace: str, name: str) -> str:
+    """`namespace/name`, or the name alone of a cluster-scoped object."""
+    return f"{namespace}/{name}" if namespace else name
+
+
+class Store(Generic[V]):
+    """The views of one kind, each under its key and under the values of every index."""
+
+    def __init__(self, indexes: Mapping[str, Indexer[V]] | None = None) -> None:
+        self._views: dict[str, V] = {}
+        self._indexers = dict(indexes or {})
+        self._indexes: dict[str, dict[str, dict[str, V]]] = {name: {} for name in self._indexers}
+
+    def get(self, namespace: str, name: str) -> V | None:
+        """The view of that object, None if there is none."""
+        return self._views.get(key_of(namespace, name))
+
+    def by_key(self, key: str) -> V | None:
+        """The view under that key, None if there is none."""
+        return self._views.get(key)
+
+    def by_index(self, index: str, value: str) -> list[V]:
+        """The views that the index files under the value; KeyError for an unknown index."""
+        return list(self._indexes[index].get(value, {}).values())
+
+    def values(self) -> list[V]:
+        """Every view."""
+        return list(self._views.values())
+
+    def all_keys(self) -> list[str]:
+        """Every key."""
+        return list(self._views)
+
+    def __len__(self) -> int:
+        return len(self._views)
+
+    def put(self, key: str, view: V) -> V | None:
+        """The view that was under the key; an index function that raises changes nothing."""
+        filed = {name: set(indexer(view)) for name, indexer in self._indexers.items()}
+        old = self._views.get(key)
+        if old is not None:
+            self._unfile(key, old, keep=filed)
+        for name, values in filed.items():
+            index = self._indexes[name]
+            for value in values:
+                index.setdefault(value, {})[key] = view
+        self._views[key] = view
+        return old
+
+    def delete(self, key: str) -> V | None:
+        """The view that was under the key and no longer is."""
+        old = self._views.pop(key, None)
+        if old is not None:
+            self._unfile(key, old, keep={})
+        return old
+
+    def _unfile(self, key: str, old: V, *, keep: Mapping[str, set[str]]) -> None:
+        for name, indexer in self._indexers.items():
+            index = self._indexes[name]
+            for value in set(indexer(old)) - keep.get(name, set()):
+                bucket = index[value]
+                del bucket[key]
+                if not bucket:
+                    del index[value]

@@ -1,0 +1,17 @@
+"""Block: one that does not fit holds back all behind it of the same quota (spec 10.10)."""
+
+from kq.core.model import QueueUnit
+from kq.core.plugins import Blocking, OrderKey
+from kq.policies.order import by_priority_and_age
+
+
+class Block:
+    """Nobody of one quota overtakes."""
+
+    def order_key(self, unit: QueueUnit) -> OrderKey:
+        """Smaller goes first."""
+        return by_priority_and_age(unit)
+
+    def blocks(self, waiting: QueueUnit, later: QueueUnit) -> Blocking:
+        """Always."""
+        return Blocking.BARRED

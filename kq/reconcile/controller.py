@@ -1,0 +1,189 @@
+"""Controller: workers that hand the requests of a work queue to a reconciler."""
+
+import asyncio
+from contextlib import suppress
+from dataclasses import dataclass
+from enum import IntEnum, auto
+from typing import Protocol
+from uuid import uuid4
+
+import structlog
+from structlog.contextvars import bound_contextvars
+
+from kq.errors import KqError, TerminalError
+from kq.metrics import Metrics, ReconcileResult
+from kq.workqueue.queue import QueueShutDown, WorkQueue
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Request:
+    """Which object to reconcile; `kind` only where one reconciler serves several kinds."""
+
+    namespace: str
+    name: str
+    kind: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """What a reconcile that succeeded asks for: another one after so many seconds, or nothing."""
+
+    requeue_after: float | None = None
+
+
+class Reconciler(Protocol):
+    """Brings one object to its wanted state."""
+
+    async def reconcile(self, request: Request) -> Result:
+        """Read the present state and close the gap; an object that is gone is a success.
+
+        The outcome decides when the request comes again:
+        `Result()`                  not before the next event
+        `Result(requeue_after=s)`   after `s` seconds; earlier failures are forgotten
+        `TerminalError`             not before the next event; earlier failures stay counted
+        any other exception         after a delay that doubles with each failure
+        """
+        ...
+
+
+class ReconcileTimeout(KqError):
+    """A reconcile took longer than its controller allows."""
+
+
+class Failure(IntEnum):
+    """What an exception is to a controller, from the mildest to the worst."""
+
+    TERMINAL = auto()
+    QUIET = auto()
+    ERROR = auto()
+    PANIC = auto()
+
+
+def failure_of(error: Exception, quiet: tuple[type[Exception], ...]) -> Failure:
+    """What the exception is; of a group, the worst among its members."""
+    if isinstance(error, ExceptionGroup):
+        return max(failure_of(member, quiet) for member in error.exceptions)
+    if isinstance(error, TerminalError):
+        return Failure.TERMINAL
+    if isinstance(error, quiet):
+        return Failure.QUIET
+    return Failure.ERROR if isinstance(error, KqError) else Failure.PANIC
+
+
+class Controller:
+    """Works off a queue, never with two workers on the same request.
+
+    `quiet` are exceptions that happen in good order, as a conflict: tried again as every failure,
+    but no error in the log. `timeout` bounds each reconcile, in seconds.
+    """
+
+    def __init__(
+        self,
+        *,
+        name: str,
+        reconciler: Reconciler,
+        queue: WorkQueue[Request],
+        metrics: Metrics,
+        workers: int = 1,
+        timeout: float | None = None,
+        quiet: tuple[type[Exception], ...] = (),
+    ) -> None:
+        self._name = name
+        self._reconciler = reconciler
+        self._queue = queue
+        self._metrics = metrics.controller(name)
+        self._workers = workers
+        self._timeout = timeout
+        self._quiet = quiet
+
+    async def run(self) -> None:
+        """Work until the queue is shut down and empty; what is in hand is finished."""
+        async with asyncio.TaskGroup() as group:
+            for number in range(self._workers):
+                group.create_task(self._work(), name=f"{self._name}-worker-{number}")
+
+    async def _work(self) -> None:
+        with suppress(QueueShutDown):
+            while True:
+                request = await self._queue.get()
+                try:
+                    await self._attend(request)
+                finally:
+                    self._queue.done(request)
+                # A reconcile may never wait for anything: let others have the loop.
+                await asyncio.sleep(0)
+
+    async def _attend(self, request: Request) -> None:
+        with bound_contextvars(component=self._name, request_id=str(uuid4()), **_keys_of(request)):
+            with self._metrics.seconds.time():
+                outcome = await self._outcome(request)
+            match outcome:
+                case Result():
+                    self._succeeded(request, outcome)
+                case _:
+                    self._failed(request, outcome)
+
+    async def _outcome(self, request: Request) -> Result | Exception:
+        """What came of the reconcile; one that fails must not stop those of others."""
+        try:
+            return await self._reconcile(request)
+        except Exception as err:
+            return err
+
+    async def _reconcile(self, request: Request) -> Result:
+        try:
+            async with asyncio.timeout(self._timeout) as scope:
+                return await self._reconciler.reconcile(request)
+        except TimeoutError as err:
+            if not scope.expired():
+                raise
+            raise ReconcileTimeout(f"reconcile took more than {self._timeout} s") from err
+        except asyncio.CancelledError as err:
+            if _is_cancelled():
+                raise
+            # Not meant for this worker, which would end by it, and nobody would notice.
+            raise RuntimeError("reconcile awaited something that was cancelled") from err
+
+    def _succeeded(self, request: Request, result: Result) -> None:
+        self._queue.forget(request)
+        if result.requeue_after is None or result.requeue_after <= 0:
+            self._count(ReconcileResult.SUCCESS)
+            return
+        self._queue.add_after(request, result.requeue_after)
+        self._count(ReconcileResult.REQUEUE_AFTER)
+
+    def _failed(self, request: Request, error: Exception) -> None:
+        match failure_of(error, self._quiet):
+            case Failure.TERMINAL:
+                self._count(ReconcileResult.TERMINAL)
+                log.error("reconcile failed for good", error=str(error))
+                return
+            case Failure.QUIET:
+                log.debug("reconcile to be tried again", error=str(error))
+            case Failure.ERROR:
+                log.error("reconcile failed", error=str(error))
+            case Failure.PANIC:
+                self._metrics.panics.inc()
+                log.error("reconcile failed unexpectedly", error=repr(error), exc_info=error)
+        self._count(ReconcileResult.ERROR)
+        self._queue.add_rate_limited(request)
+
+    def _count(self, result: ReconcileResult) -> None:
+        self._metrics.results[result].inc()
+
+
+def _keys_of(request: Request) -> dict[str, str]:
+    """The request as keys of the log."""
+    keys = {"key": str(request)}
+    return keys | {"kind": request.kind} if request.kind else keys
+
+
+def _is_cancelled() -> bool:
+    """True if the running task itself is to end."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0

@@ -1,0 +1,197 @@
+"""Carries out what was decided: the only writer of units and jobs.
+
+Every write names the version and UID that it was decided on. What is gone already needs no write;
+a conflict is no error, the key comes again (spec 9.11, 22.1).
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import structlog
+
+from kq.core import keys, views
+from kq.core.kinds import QUEUE_UNIT, Object
+from kq.core.model import JobView, QueueUnit
+from kq.core.patch import Patch
+from kq.decide.actions import (
+    Action,
+    CreateUnit,
+    DeleteUnit,
+    HoldJob,
+    LookAgain,
+    PatchJob,
+    PatchStatus,
+    PatchUnit,
+    ReleaseJob,
+    TellJob,
+    TellUnit,
+)
+from kq.jobs.integration import JobIntegration
+from kq.kube.client import Client
+from kq.kube.errors import Invalid, NotFound, TooLarge
+from kq.reconcile.controller import Result
+from kq.reconcile.events import Teller
+from kq.reconcile.hub import Hub
+
+log = structlog.get_logger()
+
+
+class Executor:
+    """Writes through the client; tells the hub what the API server answered."""
+
+    def __init__(
+        self,
+        *,
+        client: Client,
+        hub: Hub,
+        teller: Teller,
+        integrations: Mapping[str, JobIntegration],
+    ) -> None:
+        self._client = client
+        self._hub = hub
+        self._teller = teller
+        self._integrations = integrations
+        self._awaited: dict[str, str] = {}
+
+    def awaits(self, job: JobView) -> bool:
+        """Whether the view is older than our own last write of the job."""
+        if self._awaited.get(job.uid) == job.resource_version:
+            return True
+        self._awaited.pop(job.uid, None)
+        return False
+
+    def forget(self, uid: str) -> None:
+        """The job is gone."""
+        self._awaited.pop(uid, None)
+
+    async def execute(self, actions: Sequence[Action]) -> Result:
+        """All of them, in order; when to look again."""
+        again: float | None = None
+        for action in actions:
+            match action:
+                case LookAgain(seconds=seconds):
+                    again = seconds if again is None else min(again, seconds)
+                case TellJob(job=job, warning=warning, reason=reason, message=message):
+                    self._teller.tell(job, warning, reason, message)
+                case TellUnit(unit=unit, warning=warning, reason=reason, message=message):
+                    self._teller.tell(unit, warning, reason, message)
+                case HoldJob() | ReleaseJob() | PatchJob():
+                    await self._write_job(action)
+                case _:
+                    await self._write_unit(action)
+        return Result(requeue_after=again)
+
+    async def patch_status(self, unit: QueueUnit, patch: Object) -> QueueUnit:
+        """The unit as the status patch left it."""
+        return await self._patch(unit, patch, subresource="status")
+
+    async def read(self, unit: QueueUnit) -> QueueUnit:
+        """The unit as the API server has it now."""
+        raw = await self._client.get(QUEUE_UNIT, unit.name, unit.namespace, into=bytes)
+        return views.unit(raw)
+
+    async def _write_unit(self, action: CreateUnit | DeleteUnit | PatchUnit | PatchStatus) -> None:
+        try:
+            match action:
+                case CreateUnit(job=job, body=body):
+                    await self._create(job, body)
+                case DeleteUnit(unit=unit):
+                    await self._client.delete(QUEUE_UNIT, unit.name, unit.namespace, uid=unit.uid)
+                case PatchUnit(unit=unit, patch=patch):
+                    await self._patch(unit, patch)
+                case PatchStatus(unit=unit, patch=patch):
+                    changed = await self.patch_status(unit, patch)
+                    _log_phase(unit, changed)
+        except NotFound:
+            log.debug("unit is gone already", unit=_name_of(action))
+
+    async def _create(self, job: JobView, body: Mapping[str, Any]) -> None:
+        key = f"{job.namespace}/{body['metadata']['name']}"
+        seen = self._hub.book.ledger.seen_version(key)
+        try:
+            raw = await self._client.create(QUEUE_UNIT, body, job.namespace, into=bytes)
+        except (Invalid, TooLarge) as err:
+            self._teller.tell(job, True, "UnitRefused", f"the queue unit was refused: {err}")
+            raise
+        unit = views.unit(raw)
+        log.info("queue unit created", unit=unit.key, job=job.key, queue=unit.queue)
+        self._hub.wrote(unit, seen)
+
+    async def _patch(
+        self, unit: QueueUnit, patch: Object, subresource: str | None = None
+    ) -> QueueUnit:
+        seen = self._hub.book.ledger.seen_version(unit.key)
+        raw = await self._client.merge_patch(
+            QUEUE_UNIT,
+            unit.name,
+            unit.namespace,
+            patch,
+            subresource=subresource,
+            resource_version=unit.resource_version,
+            uid=unit.uid,
+            into=bytes,
+        )
+        changed = views.unit(raw)
+        self._hub.wrote(changed, seen)
+        return changed
+
+    async def _write_job(self, action: HoldJob | ReleaseJob | PatchJob) -> None:
+        job = action.job
+        integration = self._integrations[job.kind.kind]
+        match action:
+            case ReleaseJob(unit=unit, released_at=time):
+                marks = _marks({keys.DEQUEUE_TIMESTAMP: time})
+                patch = marks.merged(integration.resume({}, unit.grants, ()))
+            case HoldJob(annotations=annotations, labels=labels):
+                patch = _marks(annotations, labels).merged(integration.hold({}))
+            case PatchJob(patch=body):
+                patch = Patch(body)
+        try:
+            await self._client.merge_patch(
+                job.kind,
+                job.name,
+                job.namespace,
+                patch.body,
+                resource_version=job.resource_version,
+                uid=job.uid,
+                into=bytes,
+            )
+        except NotFound:
+            log.debug("job is gone already", job=job.key)
+            return
+        except Invalid as err:
+            self._teller.tell(job, True, "ResumeFailed", f"the job was not changed: {err}")
+            raise
+        self._awaited[job.uid] = job.resource_version
+        self._log_job(action)
+
+    def _log_job(self, action: HoldJob | ReleaseJob | PatchJob) -> None:
+        match action:
+            case HoldJob(job=job, cause=cause):
+                log.info("job suspended", job=job.key, kind=job.kind.kind, reason=cause)
+                self._teller.tell(job, False, "Suspended", cause)
+            case ReleaseJob(job=job, unit=unit):
+                log.info("job released", job=job.key, kind=job.kind.kind, unit=unit.key)
+
+
+def _marks(annotations: Mapping[str, str | None], labels: Mapping[str, str] | None = None) -> Patch:
+    """What is written on a job beside its hold fields."""
+    meta: dict[str, Any] = {"annotations": dict(annotations)}
+    if labels:
+        meta["labels"] = dict(labels)
+    return Patch({"metadata": meta})
+
+
+def _name_of(action: CreateUnit | DeleteUnit | PatchUnit | PatchStatus) -> str:
+    return action.job.key if isinstance(action, CreateUnit) else action.unit.key
+
+
+def _log_phase(before: QueueUnit, after: QueueUnit) -> None:
+    """One line for each change of phase."""
+    if before.phase is not after.phase:
+        log.info(
+            "queue unit changed phase",
+            unit=after.key,
+            phase=after.raw_phase,
+            reason=after.message,
+        )

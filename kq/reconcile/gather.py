@@ -1,0 +1,147 @@
+"""Everything that the plan for one job rests on, looked up in the copies of the cluster."""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+
+from kq.core import codec, keys
+from kq.core.model import JobView, NamespaceView, PodSet, QueueUnit, Template
+from kq.core.priority import DerivedPriority, derive
+from kq.decide.situation import PodFacts, Rules, Situation
+from kq.decide.standing import queue_name
+from kq.decide.unitspec import unit_name
+from kq.reconcile.hub import Hub
+from kq.reconcile.owners import Owners
+from kq.reconcile.watches import BY_NAMESPACE, Watches
+
+
+class Gatherer:
+    """Makes the Situation of a job; asks the API server only for owners it does not know."""
+
+    def __init__(
+        self,
+        *,
+        watches: Watches,
+        hub: Hub,
+        owners: Owners,
+        is_excluded: Callable[[NamespaceView], bool],
+        holds_unmatched: bool,
+        bypass_enabled: bool,
+        rules: Rules,
+        first_runs: Mapping[str, datetime],
+    ) -> None:
+        self._watches = watches
+        self._hub = hub
+        self._owners = owners
+        self._is_excluded = is_excluded
+        self._holds_unmatched = holds_unmatched
+        self._bypass_enabled = bypass_enabled
+        self._rules = rules
+        self._first_runs = first_runs
+
+    async def situation(
+        self, job: JobView, unit: QueueUnit | None, now: datetime, may_hold_at: datetime | None
+    ) -> Situation:
+        """The job as it stands at that moment."""
+        quota = self._quota(job, unit)
+        name = unit_name(job)
+        namesake = self._hub.book.units.get(f"{job.namespace}/{name}")
+        return Situation(
+            now=now,
+            job=job,
+            unit=unit,
+            unit_name=name,
+            name_taken_by=namesake if unit is None else None,
+            pods=self._pods(job),
+            managed=unit is not None or await self._is_managed(job, quota),
+            quota=quota,
+            queue=self._queue(job, unit, quota),
+            pod_sets=tuple(self._filled(job, each) for each in job.pod_sets),
+            priority=self._priority(job),
+            rules=self._rules,
+            first_run=self._first_runs.get(job.kind.kind),
+            may_hold_at=may_hold_at,
+        )
+
+    def _namespace(self, name: str) -> NamespaceView:
+        return self._watches.namespaces.lister.get("", name) or NamespaceView(name=name)
+
+    def _quota(self, job: JobView, unit: QueueUnit | None) -> str | None:
+        """By spec 5.3; a unit that holds quota keeps its own, as does one whose job lost it."""
+        kept = None
+        if unit is not None:
+            kept = next((unit.labels[k] for k in keys.QUOTA_LABELS if unit.labels.get(k)), None)
+            if kept and unit.holds_quota:
+                return kept
+        found = self._hub.book.quotas.quota_of(job.labels, self._namespace(job.namespace))
+        return found or kept
+
+    def _queue(self, job: JobView, unit: QueueUnit | None, quota: str | None) -> str:
+        """The Queue to be written in spec.queue (spec 10.1)."""
+        named = next((job.annotations[k] for k in keys.QUEUE_NAME if job.annotations.get(k)), "")
+        if named:
+            return named
+        if unit is not None and keys.JOB_CREATION not in unit.annotations and unit.queue:
+            return queue_name(unit, quota or "", self._hub.book.around)[0]
+        return self._hub.book.quotas.queue_of(quota) if quota else ""
+
+    def _pods(self, job: JobView) -> PodFacts:
+        group = self._hub.book.jobs.pods(job.uid)
+        if group is None:
+            return PodFacts()
+        return PodFacts(
+            live=group.live,
+            running=group.running,
+            pending=group.pending,
+            stuck=group.lingering and group.live == 0,
+        )
+
+    async def _is_managed(self, job: JobView, quota: str | None) -> bool:
+        """Spec 5.1, for a job that has no unit yet."""
+        if job.managed_by_other or self._is_excluded(self._namespace(job.namespace)):
+            return False
+        if quota is None and not self._holds_unmatched:
+            return False
+        if self._bypass_enabled and self._bypassed(job):
+            return False
+        return not await self._owners.is_child(job)
+
+    @staticmethod
+    def _bypassed(job: JobView) -> bool:
+        """Let through by the webhook, which alone knows who asked (spec 5.9)."""
+        wanted = job.annotations.get(keys.BYPASS, "").lower() == "true"
+        return wanted and bool(job.annotations.get(keys.BYPASSED_BY))
+
+    def _filled(self, job: JobView, pod_set: PodSet) -> PodSet:
+        """With what the API server will add to the pods (spec 12.1, 12.3a)."""
+        ranges = self._watches.limit_ranges.lister.by_index(BY_NAMESPACE, job.namespace)
+        template = codec.filled_template(
+            pod_set.template, [each.body for each in ranges], self._overhead(pod_set.template)
+        )
+        if job.defect and template.defect is None:
+            template = Template(template.wire, codec.ZERO, job.defect)
+        return PodSet(
+            name=pod_set.name,
+            count=pod_set.count,
+            template=template,
+            min_count=pod_set.min_count,
+            wanted=pod_set.wanted,
+        )
+
+    def _overhead(self, template: Template) -> dict[str, object] | None:
+        if not template.runtime_class:
+            return None
+        found = self._watches.runtime_classes.lister.get("", template.runtime_class)
+        return found.body if found else None
+
+    def _priority(self, job: JobView) -> DerivedPriority:
+        classes = {each.name: each.view for each in self._watches.priority_classes.lister.values()}
+        templates = [
+            {
+                "spec": {
+                    "priorityClassName": each.template.priority_class or None,
+                    "priority": each.template.priority,
+                }
+            }
+            for each in job.pod_sets
+        ]
+        return derive(job.annotations, templates, classes)

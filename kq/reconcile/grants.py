@@ -1,0 +1,123 @@
+"""Writes the grants that cycles decided; one that cannot be written is taken back."""
+
+from collections.abc import Callable
+from datetime import datetime
+
+import structlog
+
+from kq.core import messages, wire
+from kq.core.model import Condition, Phase, QueueUnit
+from kq.decide.conditions import admitted
+from kq.decide.places import told_by
+from kq.decide.standing import quota_of
+from kq.kube.errors import Conflict, Indeterminate, NotFound
+from kq.metrics import SchedulingMetrics
+from kq.reconcile.controller import Request, Result
+from kq.reconcile.events import Teller
+from kq.reconcile.execute import Executor
+from kq.reconcile.hub import Hub
+
+log = structlog.get_logger()
+
+
+class GrantsReconciler:
+    """One status patch a grant: phase, grants and conditions together (spec 9.5 a)."""
+
+    def __init__(
+        self,
+        *,
+        hub: Hub,
+        executor: Executor,
+        teller: Teller,
+        metrics: SchedulingMetrics,
+        clock: Callable[[], datetime],
+    ) -> None:
+        self._hub = hub
+        self._executor = executor
+        self._teller = teller
+        self._metrics = metrics
+        self._clock = clock
+
+    async def reconcile(self, request: Request) -> Result:
+        """Write the grant of that unit, if one is still to be written."""
+        key = str(request)
+        entry = self._hub.book.ledger.get(key)
+        if entry is None or entry.grant is None:
+            return Result()
+        unit, grant = entry.settled, entry.grant
+        if unit is None or unit.resource_version != grant.resource_version:
+            # The unit has changed since: let the next cycle look at it as it is now.
+            self._hub.revoke(key)
+            return Result()
+        await self._write(unit, grant)
+        return Result()
+
+    async def _write(self, unit: QueueUnit, grant: QueueUnit) -> None:
+        try:
+            written = await self._executor.patch_status(unit, grant_patch(unit, grant))
+        except (Conflict, NotFound):
+            self._hub.revoke(unit.key)
+            return
+        except Indeterminate:
+            # It counts as done until a read tells (spec 10.8).
+            await self._settle(unit)
+            return
+        self._tell(unit, written)
+
+    async def _settle(self, unit: QueueUnit) -> None:
+        """Ask what became of a write that was not answered."""
+        seen = self._hub.book.ledger.seen_version(unit.key)
+        try:
+            found = await self._executor.read(unit)
+        except NotFound:
+            self._hub.revoke(unit.key)
+            return
+        if found.uid == unit.uid and found.attempts > unit.attempts:
+            self._hub.wrote(found, seen)
+            self._tell(unit, found)
+        else:
+            self._hub.revoke(unit.key)
+
+    def _tell(self, before: QueueUnit, unit: QueueUnit) -> None:
+        queue = self._hub.book.queue_of(unit.key) or ""
+        quota = quota_of(unit, self._hub.book.around) or ""
+        waited = max(0, int((self._clock() - before.created).total_seconds()))
+        self._metrics.admission_wait.labels(queue).observe(waited)
+        log.info("queue unit dequeued", unit=unit.key, queue=queue, quota=quota)
+        if told_by(before) is not None:
+            text = f"Admitted to quota {quota} after {duration(waited)}"
+            self._teller.both(unit, False, "Scheduling", text)
+        self._teller.tell(unit, False, "Scheduled", "dequeue success")
+
+
+def grant_patch(unit: QueueUnit, grant: QueueUnit) -> dict[str, object]:
+    """The status patch of a grant; an eviction of before is over (spec 9.8)."""
+    conditions = admitted(messages.S2)
+    evicted = unit.condition("Evicted")
+    if evicted is not None and evicted.status:
+        conditions.append(Condition("Evicted", False, "QuotaReserved", messages.S2))
+    now = grant.allocated
+    if now is None:
+        raise ValueError(f"grant of {unit.key} has no time")
+    return wire.status_patch(
+        unit,
+        now,
+        phase=Phase.DEQUEUED,
+        message=messages.S2,
+        conditions=conditions,
+        grants=grant.grants,
+        granted=True,
+        pods=(0, 0),
+    )
+
+
+def duration(seconds: int) -> str:
+    """As kubectl prints ages: `45s`, `3m10s`, `2h5m`, `4d2h`."""
+    days, rest = divmod(seconds, 86400)
+    hours, rest = divmod(rest, 3600)
+    minutes, rest = divmod(rest, 60)
+    if days:
+        return f"{days}d{hours}h"
+    if hours:
+        return f"{hours}h{minutes}m"
+    return f"{minutes}m{rest}s" if minutes else f"{rest}s"

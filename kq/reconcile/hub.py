@@ -1,0 +1,78 @@
+"""Between what is seen or written and what is to be done: the book, and the work queues."""
+
+from dataclasses import dataclass
+
+from kq.core.kinds import ResourceKind
+from kq.core.model import QueueUnit
+from kq.decide.book import Book
+from kq.decide.jobs import named_job
+from kq.reconcile.controller import Request
+from kq.workqueue.queue import WorkQueue
+
+Work = WorkQueue[Request]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkQueues:
+    """One work queue a controller; the names are those of the metrics."""
+
+    job: Work
+    queue: Work
+    grants: Work
+    units: Work
+    quotas: Work
+    status: Work
+    pods: Work
+
+    def all(self) -> tuple[Work, ...]:
+        """All of them."""
+        return (
+            self.job,
+            self.queue,
+            self.grants,
+            self.units,
+            self.quotas,
+            self.status,
+            self.pods,
+        )
+
+
+class Hub:
+    """Puts keys on work queues when the book says that something follows from a change."""
+
+    def __init__(self, *, book: Book, queues: WorkQueues, kinds: dict[str, ResourceKind]) -> None:
+        self.book = book
+        self.queues = queues
+        self._kinds = kinds
+
+    def pump(self) -> None:
+        """Hand on what has come up in the book since the last call."""
+        for name in self.book.take_woken():
+            self.queues.queue.add(Request("", name))
+            self.queues.status.add(Request("", name))
+        for key in self.book.take_to_tell():
+            namespace, _, name = key.partition("/")
+            self.queues.units.add(Request(namespace, name))
+
+    def wrote(self, unit: QueueUnit, seen: str) -> None:
+        """The API server answered our write of a unit with this."""
+        self.book.wrote(unit, seen)
+        self.enqueue_job_of(unit)
+        self.pump()
+
+    def revoke(self, key: str) -> None:
+        """A decided grant could not be written."""
+        self.book.revoke(key)
+        self.pump()
+
+    def enqueue_job_of(self, unit: QueueUnit) -> None:
+        """Look at the unit's job, if it is of a kind that is served."""
+        job = named_job(unit)
+        if job is not None and job[0] in self._kinds:
+            kind, namespace, name = job
+            self.queues.job.add(Request(namespace, name, kind))
+
+    def status_due(self, queue: str | None) -> None:
+        """The counts of a Queue have changed."""
+        if queue:
+            self.queues.status.add(Request("", queue))

@@ -1,0 +1,95 @@
+"""Brings one job and its unit to where they should be; what that is says `decide.plan`."""
+
+import time
+from collections.abc import Callable
+from datetime import datetime
+
+from kq.core import keys
+from kq.core.model import QueueUnit
+from kq.decide.actions import TellJob
+from kq.decide.book import job_key
+from kq.decide.ending import plan_orphan
+from kq.decide.plan import plan_job
+from kq.metrics import SchedulingMetrics
+from kq.reconcile.controller import Request, Result
+from kq.reconcile.execute import Executor
+from kq.reconcile.gather import Gatherer
+from kq.reconcile.hub import Hub
+from kq.reconcile.strikes import Strikes
+from kq.reconcile.watches import Watches
+
+ORPHAN_GRACE = 5.0
+"""Seconds that garbage collection gets to remove a unit with its job."""
+
+
+class JobReconciler:
+    """Gathers what is known of a job, asks the plan, and has it carried out."""
+
+    def __init__(
+        self,
+        *,
+        watches: Watches,
+        hub: Hub,
+        executor: Executor,
+        gatherer: Gatherer,
+        metrics: SchedulingMetrics,
+        clock: Callable[[], datetime],
+    ) -> None:
+        self._watches = watches
+        self._hub = hub
+        self._executor = executor
+        self._gatherer = gatherer
+        self._metrics = metrics
+        self._clock = clock
+        self._strikes = Strikes()
+        self._missing_since: dict[str, float] = {}
+
+    async def reconcile(self, request: Request) -> Result:
+        """One job; `request.kind` says of which kind."""
+        job = self._watches.jobs[request.kind].lister.get(request.namespace, request.name)
+        if job is None:
+            return await self._without_job(request)
+        if self._executor.awaits(job):
+            return Result()
+        unit = self._hub.book.jobs.unit_of(job.uid, job_key(job))
+        entry = self._hub.book.ledger.get(unit.key) if unit else None
+        if entry is not None and entry.grant is not None:
+            return Result()  # the write of the grant brings the job here again
+        now = await self._gatherer.situation(
+            job,
+            entry.settled if entry else None,
+            self._clock(),
+            self._strikes.may_hold_at(job.uid),
+        )
+        actions = plan_job(now)
+        self._strikes.note(job.uid, actions, now.now)
+        for each in actions:
+            if isinstance(each, TellJob) and each.reason == "SlippedThrough":
+                self._metrics.slipped_jobs.labels(job.kind.kind).inc()
+        result = await self._executor.execute(actions)
+        if unit is not None:
+            self._hub.status_due(self._hub.book.queue_of(unit.key))
+        return result
+
+    async def _without_job(self, request: Request) -> Result:
+        """Units of a job that is gone; garbage collection goes first (spec 9.14)."""
+        key = (request.kind, request.namespace, request.name)
+        waits: list[float] = []
+        for unit in self._hub.book.jobs.units_naming(key):
+            if keys.JOB_CREATION in unit.annotations and not unit.deleting:
+                waits += await self._orphan(unit)
+        return Result(requeue_after=min(waits, default=None))
+
+    async def _orphan(self, unit: QueueUnit) -> list[float]:
+        """One unit of a job that is gone; when to look again."""
+        since = self._missing_since.setdefault(unit.uid, time.monotonic())
+        left = since + ORPHAN_GRACE - time.monotonic()
+        if left > 0:
+            return [left]
+        group = self._hub.book.jobs.pods(unit.job_uid)
+        actions = plan_orphan(unit, group.live if group else 0, self._clock())
+        result = await self._executor.execute(actions)
+        if result.requeue_after is None:
+            self._missing_since.pop(unit.uid, None)
+            return []
+        return [result.requeue_after]

@@ -1,0 +1,186 @@
+"""Writes the status of Queues: counts, usage, conditions, the line (spec 3.1, 3.9)."""
+
+import re
+from collections import Counter
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+from kq.core import codec, messages
+from kq.core.kinds import QUEUE
+from kq.core.messages import Reason
+from kq.core.model import Condition, Phase, Queue
+from kq.core.plugins import Problem
+from kq.core.resources import Resources
+from kq.kube.client import Client
+from kq.kube.errors import NotFound
+from kq.kube.store import Lister
+from kq.metrics import SchedulingMetrics
+from kq.reconcile.controller import Request, Result
+from kq.reconcile.hub import Hub
+
+INTERVAL = 15.0
+MOST_ITEMS = 1000
+INTERVAL_KEYS = tuple(
+    f"{each}/queue-items-refresh-interval" for each in ("koord-queue", "kube-queue")
+)
+HIDE_KEYS = tuple(f"{each}/disable-show-queue-items" for each in ("koord-queue", "kube-queue"))
+Item = tuple[str, str, int, int]
+
+
+class StatusReconciler:
+    """One Queue; at most one write in its interval, and none if nothing differs."""
+
+    def __init__(
+        self,
+        *,
+        client: Client,
+        hub: Hub,
+        queues: Lister[Queue],
+        namespace: str,
+        policies: tuple[str, ...],
+        metrics: SchedulingMetrics,
+        clock: Callable[[], datetime],
+        monotonic: Callable[[], float],
+    ) -> None:
+        self._client = client
+        self._hub = hub
+        self._queues = queues
+        self._namespace = namespace
+        self._policies = policies
+        self._metrics = metrics
+        self._clock = clock
+        self._monotonic = monotonic
+        self._written: dict[str, float] = {}
+
+    async def reconcile(self, request: Request) -> Result:
+        """The Queue of that name."""
+        queue = self._queues.get(self._namespace, request.name)
+        if queue is None:
+            self._written.pop(request.name, None)
+            return Result()
+        left = self._written.get(queue.uid, float("-inf")) + interval_of(queue) - self._monotonic()
+        if left > 0:
+            return Result(requeue_after=left)
+        patch = self._patch(queue)
+        if not patch:
+            return Result()
+        self._written[queue.uid] = self._monotonic()
+        try:
+            await self._client.merge_patch(
+                QUEUE,
+                queue.name,
+                queue.namespace,
+                {"status": patch},
+                subresource="status",
+                resource_version=queue.resource_version,
+                into=bytes,
+            )
+        except NotFound:
+            self._written.pop(queue.uid, None)
+        return Result()
+
+    def _patch(self, queue: Queue) -> dict[str, Any]:
+        """What differs from what the Queue says."""
+        patch: dict[str, Any] = {}
+        counts = self._counts(queue.name)
+        if counts != queue.counts:
+            names = ("pendingUnits", "reservingUnits", "admittedUnits")
+            patch |= dict(zip(names, counts, strict=True))
+        conditions = queue.conditions
+        for each in self._conditions(queue):
+            conditions = codec.with_condition(conditions, each, self._clock())
+        if conditions != queue.conditions:
+            patch["conditions"] = codec.conditions_to_wire(conditions)
+        items = self._items(queue)
+        if items != queue.items:
+            patch["queueItemDetails"] = {"active": [_item(each) for each in items]}
+        usage = self._usage(queue.name)
+        if usage != queue.usage:
+            gone = dict.fromkeys(name for name in queue.usage if name not in usage)
+            patch["usage"] = {**usage, **gone}
+        return patch
+
+    def _counts(self, queue: str) -> tuple[int, int, int]:
+        """Units that wait, that have reserved, that are admitted."""
+        book = self._hub.book
+        phases = Counter(
+            unit.phase
+            for unit in map(book.units.get, book.places.at_queue(queue))
+            if unit is not None
+        )
+        counts = (
+            phases[Phase.ENQUEUED] + phases[Phase.BACKOFF],
+            phases[Phase.RESERVED],
+            phases[Phase.DEQUEUED] + phases[Phase.RUNNING],
+        )
+        gauges = (self._metrics.pending, self._metrics.reserving, self._metrics.admitted)
+        for gauge, count in zip(gauges, counts, strict=True):
+            gauge.labels(queue).set(count)
+        return counts
+
+    def _usage(self, queue: str) -> dict[str, str]:
+        """What the quota of that name has in use, as far as it limits it."""
+        chain = self._hub.book.quotas.chain(queue)
+        if isinstance(chain, Problem) or not chain:
+            return {}
+        used = self._hub.book.usage.of(queue)
+        return Resources.of({name: used.get(name, 0) for name in chain[0].limit}).to_wire()
+
+    def _items(self, queue: Queue) -> tuple[Item, ...]:
+        if any(key in queue.annotations for key in HIDE_KEYS):
+            return ()
+        book = self._hub.book
+        line = []
+        for position, place in enumerate(book.places.in_order(queue.name), 1):
+            if position > MOST_ITEMS:
+                break
+            unit = book.units[place[2]]
+            line.append((unit.name, unit.namespace, unit.priority or 0, position))
+        return tuple(line)
+
+    def _conditions(self, queue: Queue) -> list[Condition]:
+        outcome = self._hub.book.outcomes.get(queue.name)
+        blocking = sorted(outcome.blocking.values(), key=lambda each: each[0]) if outcome else []
+        is_block = queue.policy == "Block" and bool(blocking)
+        blocked = Condition("Blocked", False, "NotBlocked", "")
+        if is_block:
+            place, short = blocking[0]
+            reason = "HeadCanNeverFit" if short.impossible else "HeadDoesNotFit"
+            blocked = Condition("Blocked", True, reason, f"{place[2]}: {short.problem.message}")
+        return [self._active(queue), blocked]
+
+    def _active(self, queue: Queue) -> Condition:
+        """Whether units of the Queue can start (spec 3.1)."""
+        if queue.stop_policy in ("Hold", "HoldAndDrain"):
+            return Condition("Active", False, "Stopped", messages.m22(queue.name))
+        chain = self._hub.book.quotas.chain(queue.name)
+        if isinstance(chain, Problem) and chain.reason in (Reason.NOT_FOUND, Reason.INVALID):
+            return Condition("Active", False, chain.reason, chain.message)
+        if queue.policy and queue.policy not in self._policies:
+            return Condition(
+                "Active", True, "UnknownPolicy", unknown_policy(queue.policy, self._policies)
+            )
+        return Condition("Active", True, "Ready", "")
+
+
+def unknown_policy(value: str, policies: tuple[str, ...]) -> str:
+    """What is wrong, and the right name where only the case is (spec 10.6)."""
+    near = next((each for each in policies if each.lower() == value.lower()), None)
+    hint = f"; it is written {near}" if near else ""
+    return f"queuePolicy {value} is not one of {', '.join(policies)}: treated as Priority{hint}"
+
+
+def interval_of(queue: Queue) -> float:
+    """Seconds between two writes, by the Queue's annotation (a Go duration of h, m, s)."""
+    text = next((queue.annotations[key] for key in INTERVAL_KEYS if key in queue.annotations), "")
+    match = re.fullmatch(r"(?:(\d{1,4})h)?(?:(\d{1,4})m)?(?:(\d{1,6})s)?", text, re.ASCII)
+    if not text or match is None:
+        return INTERVAL
+    hours, minutes, seconds = (int(each or 0) for each in match.groups())
+    return float(hours * 3600 + minutes * 60 + seconds)
+
+
+def _item(item: Item) -> dict[str, object]:
+    name, namespace, priority, position = item
+    return {"name": name, "namespace": namespace, "priority": priority, "position": position}

@@ -1,0 +1,40 @@
+"""What the manager watches, as one table of informers."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kq.core.model import JobView, NamespaceView, PodView, Queue, QueueUnit, Quota
+from kq.core.views import PriorityClass, Raw
+from kq.kube.informer import Informer
+
+BY_NAMESPACE = "namespace"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watches:
+    """Informers by what they show; jobs by kind."""
+
+    units: Informer[QueueUnit]
+    queues: Informer[Queue]
+    quotas: Informer[Quota]
+    namespaces: Informer[NamespaceView]
+    pods: Informer[PodView]
+    jobs: Mapping[str, Informer[JobView]]
+    priority_classes: Informer[PriorityClass]
+    limit_ranges: Informer[Raw]
+    runtime_classes: Informer[Raw]
+
+    def all(self) -> tuple[Informer[Any], ...]:
+        """All of them."""
+        return (
+            self.namespaces,
+            self.priority_classes,
+            self.limit_ranges,
+            self.runtime_classes,
+            self.quotas,
+            self.queues,
+            *self.jobs.values(),
+            self.pods,
+            self.units,
+        )

@@ -1,0 +1,179 @@
+"""Which change wakes which controller: all of spec 10.15, in one place.
+
+Handlers run on the event loop, one change at a time: they put what was seen into the book, and
+keys on work queues. They never wait.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable
+
+from kq.core.model import JobView, NamespaceView, PodView, Queue, QueueUnit, Quota
+from kq.core.plugins import QuotaPlugin
+from kq.core.views import PriorityClass, Raw
+from kq.kube.replica import Change
+from kq.reconcile.controller import Request
+from kq.reconcile.hub import Hub
+from kq.reconcile.watches import Watches
+
+QuotaMaker = Callable[[Iterable[Quota]], QuotaPlugin]
+
+
+class Wiring:
+    """Connects informers to the book and the work queues."""
+
+    def __init__(self, *, watches: Watches, hub: Hub, make_quotas: QuotaMaker, namespace: str):
+        self._watches = watches
+        self._hub = hub
+        self._make_quotas = make_quotas
+        self._namespace = namespace
+        self._quotas_due: asyncio.Handle | None = None
+        self._moved = False
+
+    def connect(self) -> None:
+        """From now on every change is heard."""
+        self._watches.units.add_handler(self._unit)
+        self._watches.queues.add_handler(self._queue)
+        self._watches.quotas.add_handler(self._quota)
+        self._watches.namespaces.add_handler(self._namespace_changed)
+        self._watches.pods.add_handler(self._pod)
+        self._watches.priority_classes.add_handler(self._class_changed)
+        self._watches.limit_ranges.add_handler(self._limits_changed)
+        self._watches.runtime_classes.add_handler(self._class_changed)
+        for informer in self._watches.jobs.values():
+            informer.add_handler(self._job)
+
+    def settle(self) -> None:
+        """All first lists are there: count with the quotas as they are."""
+        self._moved = True
+        self._set_quotas()
+        for name in self._hub.book.quotas.names():
+            self._hub.queues.quotas.add(Request("", name))
+
+    def _unit(self, change: Change[QueueUnit]) -> None:
+        old, new = change.old, change.new
+        book = self._hub.book
+        for view in (old, new):
+            if view is not None:
+                self._hub.status_due(book.queue_of(view.key))
+        if new is not None:
+            book.saw(new)
+        elif old is not None:
+            book.lost(old)
+        for view in (old, new):
+            if view is not None:
+                self._hub.enqueue_job_of(view)
+                self._queue_maybe_empty(view)
+        self._hub.pump()
+
+    def _queue_maybe_empty(self, unit: QueueUnit) -> None:
+        """With its last unit goes the Queue of a quota that is gone (spec 3.8)."""
+        if unit.queue and unit.queue not in self._hub.book.quotas.names():
+            self._hub.queues.quotas.add(Request("", unit.queue))
+
+    def _queue(self, change: Change[Queue]) -> None:
+        queue = change.new or change.old
+        if queue is None or queue.namespace != self._namespace:
+            return
+        if change.new is not None:
+            self._hub.book.saw(change.new)
+        else:
+            self._hub.book.lost(queue)
+        self._hub.queues.quotas.add(Request("", queue.name))
+        self._hub.status_due(queue.name)
+        self._hub.pump()
+
+    def _quota(self, change: Change[Quota]) -> None:
+        if change.old is not None and change.new is not None:
+            self._moved |= _structure(change.old) != _structure(change.new)
+        else:
+            self._moved = True
+        for quota in (change.old, change.new):
+            if quota is not None:
+                self._hub.queues.quotas.add(Request("", quota.name))
+        if self._quotas_due is None:
+            # Many quotas may change in one turn of the loop: count with them all at once.
+            self._quotas_due = asyncio.get_running_loop().call_soon(self._set_quotas)
+
+    def _set_quotas(self) -> None:
+        self._quotas_due = None
+        quotas = self._make_quotas(self._watches.quotas.lister.values())
+        moved, self._moved = self._moved, False
+        self._hub.book.set_quotas(quotas, structure_changed=moved)
+        if moved:
+            self._look_at_jobs(self._holds_nothing)
+        self._hub.pump()
+
+    def _namespace_changed(self, change: Change[NamespaceView]) -> None:
+        if change.new is not None:
+            self._hub.book.saw(change.new)
+        elif change.old is not None:
+            self._hub.book.lost(change.old)
+        view = change.new
+        if view is not None and (change.old is None or change.old.labels != view.labels):
+            self._look_at_jobs(lambda job: job.namespace == view.name)
+        self._hub.pump()
+
+    def _pod(self, change: Change[PodView]) -> None:
+        pod = change.new or change.old
+        if pod is None:
+            return
+        if change.new is not None:
+            self._hub.book.saw(change.new)
+        else:
+            self._hub.book.lost(pod)
+        if change.new is not None and change.new.deleted_at is not None:
+            self._hub.queues.pods.add(Request(pod.namespace, pod.name))
+        if pod.owner is not None and _told(change.old) != _told(change.new):
+            for unit in self._hub.book.jobs.units_of(pod.owner.uid):
+                self._hub.enqueue_job_of(unit)
+        self._hub.pump()
+
+    def _job(self, change: Change[JobView]) -> None:
+        job = change.new or change.old
+        if job is None:
+            return
+        if change.new is not None:
+            self._hub.book.saw(change.new)
+        else:
+            self._hub.book.lost(job)
+        self._enqueue(job)
+        self._hub.pump()
+
+    def _class_changed(self, change: Change[PriorityClass] | Change[Raw]) -> None:
+        if not change.initial:
+            self._look_at_jobs(self._holds_nothing)
+
+    def _limits_changed(self, change: Change[Raw]) -> None:
+        view = change.new or change.old
+        if view is not None and not change.initial:
+            self._look_at_jobs(
+                lambda job: job.namespace == view.namespace and self._holds_nothing(job)
+            )
+
+    def _look_at_jobs(self, which: Callable[[JobView], bool]) -> None:
+        for informer in self._watches.jobs.values():
+            for job in informer.lister.values():
+                if not job.finished and which(job):
+                    self._enqueue(job)
+
+    def _holds_nothing(self, job: JobView) -> bool:
+        units = self._hub.book.jobs.units_of(job.uid)
+        return not units or not units[0].holds_quota
+
+    def _enqueue(self, job: JobView) -> None:
+        self._hub.queues.job.add(Request(job.namespace, job.name, job.kind.kind))
+
+
+def by_namespace(view: Raw) -> tuple[str, ...]:
+    """The index of small objects by namespace."""
+    return (view.namespace,)
+
+
+def _structure(quota: Quota) -> tuple[object, ...]:
+    """What of a quota decides where units stand; not its amounts."""
+    return (quota.parent, quota.is_parent, quota.annotations, quota.namespace, quota.created)
+
+
+def _told(pod: PodView | None) -> object:
+    """What of a pod its job's plan looks at."""
+    return None if pod is None else (pod.live, pod.phase == "Running")

@@ -1,0 +1,134 @@
+"""The real control plane for tests: started when the first test asks, ended with the session."""
+
+import asyncio
+import os
+import secrets
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from subprocess import CompletedProcess
+
+import pytest
+from controlplane import build, cli
+from controlplane.cluster import Cluster
+from controlplane.errors import ControlPlaneError
+from controlplane.plane import ControlPlane
+from hypothesis import settings
+
+Kubectl = Callable[..., CompletedProcess[str]]
+
+OURS = {"audited_control_plane", "binaries"}
+"""Fixtures that need our own binaries, whatever cluster exists."""
+
+settings.register_profile("kq", deadline=None)
+settings.load_profile("kq")
+
+PLACES = pytest.StashKey[list[Path]]()
+"""Folders of the control planes that this session started."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """No loop outside async tests: looptime would make one that nobody closes."""
+    asyncio.set_event_loop(None)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks what runs on a control plane, before `-m cluster` is looked at."""
+    for item in items:
+        if fixtures_of(item) & {"control_plane", *OURS}:
+            item.add_marker("cluster")
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Builds before the first test: no test's time-out would be long enough."""
+    builders = OURS if existing_kubeconfig() else {"control_plane", *OURS}
+    wanted = any(fixtures_of(item) & builders for item in session.items)
+    if not wanted or session.config.option.collectonly:
+        return
+    capture = session.config.pluginmanager.getplugin("capturemanager")
+    with capture.global_and_fixture_disabled():
+        try:
+            build.ensure_binaries(build.control_plane_module(), os.environ, cli.tell)
+        except ControlPlaneError as err:
+            raise pytest.UsageError(str(err)) from err
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    """Tells whoever reads a failure on a control plane where that one's logs are."""
+    outcome = yield
+    report = outcome.get_result()  # type: ignore[attr-defined]
+    if report.failed and item.get_closest_marker("cluster"):
+        places = [str(each) for each in item.config.stash.get(PLACES, []) if each.exists()]
+        report.sections.append(("logs of the control plane", "\n".join(places)))
+
+
+def fixtures_of(item: pytest.Item) -> set[str]:
+    """The names of all fixtures that a test uses, through others too."""
+    return set(getattr(item, "fixturenames", ()))
+
+
+def existing_kubeconfig() -> Path | None:
+    """The cluster that the environment names to be used instead of one of our own."""
+    named = os.environ.get("KQ_TEST_KUBECONFIG")
+    return Path(named) if named else None
+
+
+@pytest.fixture(scope="session")
+def binaries() -> Path:
+    """The folder of the control plane's binaries."""
+    return build.ensure_binaries(build.control_plane_module(), os.environ, cli.tell)
+
+
+@pytest.fixture(scope="session")
+def control_plane(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Cluster]:
+    """One cluster for the whole session."""
+    if existing := existing_kubeconfig():
+        yield Cluster.of(existing)
+        return
+    with running(request, tmp_path_factory.mktemp("control-plane")) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def audited_control_plane(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Cluster]:
+    """A cluster of the module's own, always ours, that records every request."""
+    folder = tmp_path_factory.mktemp("audited-control-plane")
+    with running(request, folder, audit=True) as cluster:
+        yield cluster
+
+
+@contextmanager
+def running(
+    request: pytest.FixtureRequest, folder: Path, *, audit: bool = False
+) -> Iterator[Cluster]:
+    """A control plane in a folder, which stays for its logs only if a test failed."""
+    request.config.stash.setdefault(PLACES, []).append(folder)
+    place = request.getfixturevalue("binaries")
+    with ControlPlane.start(folder, place, audit=audit) as plane:
+        yield plane.cluster
+        plane.check()
+    if not request.session.testsfailed:
+        shutil.rmtree(folder)
+
+
+@pytest.fixture
+def namespace(control_plane: Cluster) -> Iterator[str]:
+    """A fresh namespace in which pods can be made; deleted afterwards, without waiting."""
+    name = f"test-{secrets.token_hex(4)}"
+    control_plane.api("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
+    control_plane.wait(f"/api/v1/namespaces/{name}/serviceaccounts/default", bool)
+    yield name
+    control_plane.api("DELETE", f"/api/v1/namespaces/{name}")
+
+
+@pytest.fixture
+def kubectl(control_plane: Cluster) -> Kubectl:
+    """Runs kubectl on the cluster: kubectl("get", "jobs", "-n", namespace)."""
+    return control_plane.kubectl
