@@ -5,7 +5,7 @@ import os
 import select
 import signal
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -27,7 +27,14 @@ class Process:
     log: str
 
 
-def start(name: str, command: Sequence[str], log: Path, *, leashed: bool) -> Process:
+def start(
+    name: str,
+    command: Sequence[str],
+    log: Path,
+    *,
+    leashed: bool,
+    environment: Mapping[str, str] | None = None,
+) -> Process:
     """Starts a command in a session of its own; leashed, it dies with this process."""
     argv = list(command)
     if leashed:
@@ -36,7 +43,7 @@ def start(name: str, command: Sequence[str], log: Path, *, leashed: bool) -> Pro
     pid = os.posix_spawn(
         argv[0],
         argv,
-        os.environ,
+        {**os.environ, **(environment or {})},
         file_actions=[
             (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
             (os.POSIX_SPAWN_OPEN, 1, str(log), flags, 0o600),
@@ -85,7 +92,7 @@ def log_end(process: Process) -> str:
     return "\n".join(f"    {line}" for line in lines[-LOG_LINES_SHOWN:])
 
 
-def end(process: Process, grace_seconds: float) -> None:
+def end(process: Process, grace_seconds: float, first: signal.Signals = signal.SIGTERM) -> None:
     """Ends that very process and returns when it is gone: asks first, kills after the grace."""
     try:
         handle = os.pidfd_open(process.pid)
@@ -94,11 +101,21 @@ def end(process: Process, grace_seconds: float) -> None:
     try:
         # The handle means one process for good, so its start time is compared only now.
         if _is_same(process):
-            _end(handle, grace_seconds)
+            _end(handle, grace_seconds, first)
             with suppress(ChildProcessError):
                 os.waitpid(process.pid, os.WNOHANG)
     finally:
         os.close(handle)
+
+
+def kill(process: Process) -> None:
+    """Ends that very process without asking, and returns when it is gone."""
+    end(process, 0.0, first=signal.SIGKILL)
+
+
+def wait(process: Process) -> int:
+    """Waits until a child of ours ends by itself; its exit code, negative for a signal."""
+    return os.waitstatus_to_exitcode(os.waitpid(process.pid, 0)[1])
 
 
 def resident_bytes(process: Process) -> int:
@@ -140,11 +157,11 @@ def _stat(pid: int) -> _Stat:
     return _Stat(state=fields[0], cpu_ticks=cpu_ticks, started=int(fields[19]))
 
 
-def _end(handle: int, grace_seconds: float) -> None:
+def _end(handle: int, grace_seconds: float, first: signal.Signals) -> None:
     gone = select.poll()
     gone.register(handle, select.POLLIN)
     with suppress(ProcessLookupError):
-        signal.pidfd_send_signal(handle, signal.SIGTERM)
+        signal.pidfd_send_signal(handle, first)
         if not gone.poll(grace_seconds * 1000):
             signal.pidfd_send_signal(handle, signal.SIGKILL)
             gone.poll()

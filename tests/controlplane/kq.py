@@ -1,0 +1,206 @@
+"""kq itself on a cluster: its objects installed, webhook and manager as processes of their own."""
+
+import http.client
+import socket
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import yaml
+
+from controlplane import processes
+from controlplane.cluster import Cluster
+from controlplane.components import HOST
+from controlplane.errors import ControlPlaneError
+from controlplane.processes import Process
+
+OVERLAY = Path(__file__).parents[2] / "manifests/kustomize/overlays/local"
+CONFIGURATION = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/koord-queue"
+KINDS = (
+    "/apis/scheduling.x-k8s.io/v1alpha1/queueunits",
+    "/apis/scheduling.x-k8s.io/v1alpha1/queues",
+    "/apis/scheduling.sigs.k8s.io/v1alpha1/elasticquotas",
+)
+KQ = (sys.executable, "-m", "kq")
+READY_SECONDS = 30.0
+GRACE_SECONDS = 15.0
+POLL_SECONDS = 0.05
+
+
+@dataclass(slots=True, kw_only=True)
+class Kq:
+    """Webhook and manager on one cluster; as a context manager they end with the block."""
+
+    cluster: Cluster
+    folder: Path
+    leashed: bool = True
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """Sections of the configuration file, beside a webhook that ends without a drain."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    webhook: Process | None = None
+    manager: Process | None = None
+    manager_ports: tuple[int, int] = (0, 0)
+    _starts: int = 0
+
+    def __enter__(self) -> Self:
+        self.install()
+        self.start_webhook()
+        self.start_manager()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop_manager()
+        self.stop_webhook()
+
+    def install(self) -> None:
+        """CRDs, rights and the webhook configuration; returns when the kinds are served."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.cluster.kubectl("apply", "-k", str(OVERLAY))
+        for path in KINDS:
+            # Until its storage is up a new kind answers 404 and then 429.
+            _until(partial(_answers, self.cluster, path), f"{path} is served")
+
+    def start_webhook(self) -> None:
+        """Issues a certificate, starts the process, lets the API server know where it is."""
+        tls, port, health = self.folder / "tls", *free_ports(2)
+        self._run("certs", "issue", "--out", str(tls))
+        command = (
+            *("webhook", "--tls-dir", str(tls), "--bind-address", f"{HOST}:{port}"),
+            *("--metrics-bind-address", f"{HOST}:0"),
+            *("--health-probe-bind-address", f"{HOST}:{health}"),
+        )
+        self.webhook = self._start("webhook", command)
+        self._wait_ready(self.webhook, health)
+        self.cluster.api(
+            "PATCH",
+            CONFIGURATION,
+            [{"op": "replace", "path": "/webhooks/0/clientConfig/service/port", "value": port}],
+            content_type="application/json-patch+json",
+        )
+        self._run("certs", "issue", "--out", str(tls), "--inject")
+
+    def start_manager(self, *arguments: str, wait: bool = True) -> None:
+        """Starts the process; returns when it decides, unless told not to wait."""
+        metrics, health = free_ports(2)
+        self.manager_ports = (metrics, health)
+        command = (
+            *("manager", "--metrics-bind-address", f"{HOST}:{metrics}"),
+            *("--health-probe-bind-address", f"{HOST}:{health}"),
+            *arguments,
+        )
+        self.manager = self._start("manager", command)
+        if wait:
+            self._wait_ready(self.manager, health)
+
+    def stop_webhook(self, grace_seconds: float = GRACE_SECONDS) -> None:
+        """Ends the webhook; with a grace of 0 it is killed."""
+        if self.webhook is not None:
+            processes.end(self.webhook, grace_seconds)
+            self.webhook = None
+
+    def stop_manager(self, grace_seconds: float = GRACE_SECONDS) -> None:
+        """Ends the manager; with a grace of 0 it is killed."""
+        if self.manager is not None:
+            processes.end(self.manager, grace_seconds)
+            self.manager = None
+
+    def kill_manager(self) -> None:
+        """SIGKILL."""
+        if self.manager is not None:
+            processes.kill(self.manager)
+            self.manager = None
+
+    def kill_webhook(self) -> None:
+        """SIGKILL."""
+        if self.webhook is not None:
+            processes.kill(self.webhook)
+            self.webhook = None
+
+    def metrics(self) -> str:
+        """What the manager's /metrics shows."""
+        return _get(self.manager_ports[0], "/metrics")[1]
+
+    def _start(self, name: str, command: Sequence[str]) -> Process:
+        self._starts += 1
+        log = self.folder / f"{name}-{self._starts}.log"
+        return processes.start(
+            f"kq {name}",
+            (*KQ, *command, "--config", str(self._configuration())),
+            log,
+            leashed=self.leashed,
+            environment={"KUBECONFIG": str(self.cluster.kubeconfig), **self.environment},
+        )
+
+    def _configuration(self) -> Path:
+        webhook = {"terminationDrainSeconds": 0, **self.settings.get("webhook", {})}
+        path = self.folder / "config.yaml"
+        path.write_text(yaml.safe_dump({**self.settings, "webhook": webhook}))
+        return path
+
+    def _run(self, *arguments: str) -> None:
+        """A command of kq that ends by itself."""
+        log = self.folder / "commands.log"
+        environment = {"KUBECONFIG": str(self.cluster.kubeconfig)}
+        done = processes.start(
+            "kq", (*KQ, *arguments), log, leashed=self.leashed, environment=environment
+        )
+        code = processes.wait(done)
+        if code:
+            raise ControlPlaneError(f"kq {' '.join(arguments)} ended with {code}; see {log}")
+
+    def _wait_ready(self, process: Process, port: int) -> None:
+        def ready() -> bool:
+            processes.check(process)
+            return _get(port, "/readyz")[0] == http.HTTPStatus.OK
+
+        _until(ready, f"{process.name} is ready; its log is {process.log}")
+
+
+def free_ports(count: int) -> tuple[int, ...]:
+    """Ports on loopback that nobody listens on, all different."""
+    sockets = [socket.socket() for _ in range(count)]
+    try:
+        for each in sockets:
+            each.bind((HOST, 0))
+        return tuple(each.getsockname()[1] for each in sockets)
+    finally:
+        for each in sockets:
+            each.close()
+
+
+def _answers(cluster: Cluster, path: str) -> bool:
+    with suppress(ControlPlaneError):
+        cluster.api("GET", f"{path}?limit=1")
+        return True
+    return False
+
+
+def _get(port: int, path: str) -> tuple[int, str]:
+    connection = http.client.HTTPConnection(HOST, port, timeout=5)
+    try:
+        connection.request("GET", path)
+        response = connection.getresponse()
+        return response.status, response.read().decode()
+    except OSError:
+        return 0, ""
+    finally:
+        connection.close()
+
+
+def _until(holds: Callable[[], bool], what: str) -> None:
+    deadline = time.monotonic() + READY_SECONDS
+    while not holds():
+        if time.monotonic() > deadline:
+            raise ControlPlaneError(f"waited {READY_SECONDS:.0f} s in vain until {what}")
+        time.sleep(POLL_SECONDS)
