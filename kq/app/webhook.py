@@ -109,7 +109,10 @@ class Webhook:
 
     def details(self) -> str:
         """What `/readyz?verbose` adds: the pair that is served."""
-        return self._tls.problem or f"serving {self._tls.served}"
+        served = self._tls.served
+        if served is None:
+            return self._tls.problem or "no certificate"
+        return f"serving certificate {served.serial} until {served.not_after:%Y-%m-%d %H:%M} UTC"
 
     async def run(self, stop: asyncio.Event) -> None:
         """Serve until the stop, then drain."""

@@ -14,12 +14,14 @@ from kq.core import keys, wire
 from kq.core.model import JobView, NamespaceView, Phase, PodView, Queue, QueueUnit
 from kq.core.plugins import Level, OrderKey, Problem, QueuePolicy, QuotaPlugin
 from kq.decide import standing as stand
-from kq.decide.charge import charge_of, request_of
+from kq.decide.accounts import Accounts
+from kq.decide.charge import request_of
 from kq.decide.cycle import Line, Outcome, run_cycle
 from kq.decide.jobs import JobIndex, JobKey, holder_of
 from kq.decide.ledger import Ledger
 from kq.decide.places import Place, Places, told_by
 from kq.decide.standing import Candidate, KeptBack, Standing, Surroundings
+from kq.decide.turns import turn_of
 from kq.decide.usage import UsageIndex
 
 View = QueueUnit | PodView | JobView | Queue | NamespaceView
@@ -47,8 +49,7 @@ class Book:
         self.units: dict[str, QueueUnit] = {}
         self.outcomes: dict[str, Outcome] = {}
         self.ledger = Ledger()
-        self.jobs = JobIndex(kinds)
-        self.usage = UsageIndex(quotas.ancestry)
+        self._accounts = Accounts(quotas, kinds)
         self.places = Places()
 
     def saw(self, view: View) -> None:
@@ -70,7 +71,7 @@ class Book:
                 self._namespaces[view.name] = view
                 inside = [unit for unit in self.units.values() if unit.namespace == view.name]
                 self._restand(unit.key for unit in inside)
-                self._recharge_all(inside)
+                self._recharge({holder_of(unit) for unit in inside})
 
     def lost(self, view: View) -> None:
         """An informer shows that this object is gone."""
@@ -118,7 +119,7 @@ class Book:
         self.usage.set_ancestry(quotas.ancestry)
         if structure_changed:
             self._restand(self.units)
-            self._recharge_all(self.units.values())
+            self._recharge({holder_of(unit) for unit in self.units.values()})
         for name, waiting in self.places.lists():
             drawn_on = {shape.quota for shape in waiting.shapes()}
             if any(old.chain(each) != quotas.chain(each) for each in drawn_on):
@@ -150,7 +151,14 @@ class Book:
         """Queues to be looked at since the last call, in the order of spec 10.17."""
         woken = [name for name in self._woken if name in self.queues]
         self._woken.clear()
-        return sorted(woken, key=self._turn) if len(woken) > 1 else woken
+        if len(woken) < 2:
+            return woken
+        return sorted(
+            woken,
+            key=lambda name: turn_of(
+                name, self.queues[name].priority, self.places, self.quotas, self.usage
+            ),
+        )
 
     def take_to_tell(self) -> set[str]:
         """Units whose object says something else than what holds, since the last call."""
@@ -172,6 +180,16 @@ class Book:
         """The Queue in which the unit stands, or would stand."""
         standing = self._standings.get(key)
         return standing.queue if standing else None
+
+    @property
+    def jobs(self) -> JobIndex:
+        """Jobs, their pods and their units."""
+        return self._accounts.jobs
+
+    @property
+    def usage(self) -> UsageIndex:
+        """What is in use."""
+        return self._accounts.usage
 
     @property
     def around(self) -> Surroundings:
@@ -202,13 +220,14 @@ class Book:
             self.units[key] = unit
             self.jobs.put_unit(unit)
             self._restand([key])
-        for uid in {holder_of(each) for each in (old, unit) if each is not None}:
-            self._recharge(uid)
-            if old is None or unit is None:
+        holders = {holder_of(each) for each in (old, unit) if each is not None}
+        self._recharge(holders)
+        if old is None or unit is None:
+            for uid in holders:
                 self._restand(each.key for each in self.jobs.units_of(uid) if each.key != key)
 
     def _job_changed(self, uid: str, key: JobKey | None = None) -> None:
-        self._recharge(uid)
+        self._recharge([uid])
         self._restand(each.key for each in self.jobs.units_of(uid))
         if key is not None:
             self._restand(each.key for each in self.jobs.units_naming(key))
@@ -225,28 +244,17 @@ class Book:
         self._restand(units)
         self._woken.add(queue.name)
 
-    def _recharge_all(self, units: Iterable[QueueUnit]) -> None:
-        for uid in {holder_of(unit) for unit in units}:
-            self._recharge(uid)
+    def _recharge(self, uids: Iterable[str]) -> None:
+        """Usage of these jobs; wake all whose chain shares a level with what was freed (10.15)."""
+        around = self.around
+        for uid in uids:
+            for quota in self._accounts.recharge(uid, around):
+                self._freed(quota)
 
-    def _recharge(self, uid: str) -> None:
-        """What the units and the pods of one job have in use."""
-        group = self.jobs.pods(uid)
-        units = self.jobs.units_of(uid)
-        for number, unit in enumerate(units):
-            quota = stand.quota_of(unit, self.around) or ""
-            amount = charge_of(unit, group if number == 0 else None)
-            self._freed(self.usage.charge(unit.key, quota, amount))
-        orphans = f"pods of {uid}"
-        quota = "" if units else self.jobs.orphan_quota(uid)
-        if group is None or not quota or self._is_barred(group.namespace, quota):
-            self._freed(self.usage.drop(orphans))
-        else:
-            self._freed(self.usage.charge(orphans, quota, group.total()))
-
-    def _is_barred(self, namespace: str, quota: str) -> bool:
-        view = stand.namespace_of(namespace, self.around)
-        return self.quotas.barred(view, quota) is not None
+    def _freed(self, quota: str | None) -> None:
+        if quota:
+            ancestry = self.quotas.ancestry
+            self._woken.update(self.places.sharing(ancestry(quota), ancestry))
 
     def _restand(self, keys: Iterable[str]) -> None:
         """Look anew at where units stand."""
@@ -277,33 +285,12 @@ class Book:
         if isinstance(old, Candidate):
             self._woken.add(old.queue)
 
-    def _freed(self, quota: str | None) -> None:
-        """A quota got something back: wake all whose chain shares a level with it (10.15)."""
-        if quota:
-            ancestry = self.quotas.ancestry
-            self._woken.update(self.places.sharing(ancestry(quota), ancestry))
-
     def _chain(self, quota: str) -> Sequence[Level]:
         chain = self.quotas.chain(quota)
         return () if isinstance(chain, Problem) else chain
 
     def _policy(self, queue: Queue) -> QueuePolicy:
         return self._policies.get(queue.policy) or self._policies[self._default_policy]
-
-    def _turn(self, queue: str) -> tuple[int, float, float, str]:
-        """Priority descending, smaller dominant share, older head, name (spec 10.17)."""
-        first = next(self.places.in_order(queue), None)
-        age = first[1] if first else float("inf")
-        return (-self.queues[queue].priority, self._share(queue), age, queue)
-
-    def _share(self, queue: str) -> float:
-        """The largest part of its min that the Queue's quota uses; without min it comes last."""
-        chain = self._chain(queue)
-        if not chain:
-            return float("inf")
-        used = self.usage.of(chain[0].name)
-        shares = [used.get(name, 0) / n for name, n in chain[0].minimum.items() if n > 0]
-        return max(shares, default=float("inf"))
 
 
 def job_key(job: JobView) -> JobKey:

@@ -58,7 +58,8 @@ def _without_unit(now: Situation) -> list[Action]:
         # The job of that unit was deleted, and this is another one of its name (spec 2.9).
         return [] if taken.deleting else [DeleteUnit(taken)]
     if job.suspended or slip_of(now) is Slip.COUNT:
-        return [CreateUnit(job, unitspec.creation(now)), *_about_priority(now)]
+        told = [*_about_priority(now), *_about_owner(now)]
+        return [CreateUnit(job, unitspec.creation(now)), *told]
     if slip_of(now) is Slip.HOLD:
         return hold_again(now)
     return []
@@ -80,6 +81,15 @@ def _about_priority(now: Situation) -> list[Action]:
         wrong = messages.m16(keys.PRIORITY, now.priority.bad_annotation, "a whole number (int32)")
         told.append(TellJob(now.job, True, "InvalidAnnotation", wrong))
     return told
+
+
+def _about_owner(now: Situation) -> list[Action]:
+    """A claim to be another object's child that is not true (spec 5.6a)."""
+    owner = now.job.controller
+    if not now.false_claim or owner is None:
+        return []
+    text = f"{owner.kind} {owner.name} with UID {owner.uid} does not exist: queued as any job"
+    return [TellJob(now.job, True, "FalseOwner", text)]
 
 
 def _waits(now: Situation, unit: QueueUnit) -> list[Action]:

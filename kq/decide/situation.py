@@ -31,8 +31,9 @@ class Situation:
     """A job, its unit, and all that decides what is next.
 
     `pod_sets` are the job's with the namespace's defaults filled in. `managed` is spec 5.1 for a
-    job without a unit. `first_run` is when the manager first ran with this kind. `may_hold_at`
-    bounds how often a job is suspended again (spec 5.13); None: at once.
+    job without a unit; `false_claim`: it names an owner that does not exist (spec 5.6a).
+    `first_run` is when the manager first ran with this kind. `may_hold_at` bounds how often a job
+    is suspended again (spec 5.13); None: at once.
     """
 
     now: datetime
@@ -42,6 +43,7 @@ class Situation:
     name_taken_by: QueueUnit | None = None
     pods: PodFacts = field(default_factory=PodFacts)
     managed: bool = True
+    false_claim: bool = False
     quota: str | None = None
     queue: str = ""
     pod_sets: tuple[PodSet, ...] = ()

@@ -30,7 +30,7 @@ def slip_of(now: Situation) -> Slip:
         return Slip.LEAVE
     if rules.slipped == "count":
         return Slip.COUNT
-    held_before = now.unit is not None or _went_through_webhook(now)
+    held_before = now.unit is not None or _went_through_webhook(now) or now.false_claim
     started = job.started or job.created
     if held_before or now.now - started < timedelta(seconds=rules.grace_seconds):
         return Slip.HOLD

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 
 from kq.core import codec, keys
+from kq.core.children import claimed_maker
 from kq.core.model import JobView, NamespaceView, PodSet, QueueUnit, Template
 from kq.core.priority import DerivedPriority, derive
 from kq.decide.situation import PodFacts, Rules, Situation
@@ -44,6 +45,7 @@ class Gatherer:
         """The job as it stands at that moment."""
         quota = self._quota(job, unit)
         name = unit_name(job)
+        is_child = unit is None and await self._owners.is_child(job)
         namesake = self._hub.book.units.get(f"{job.namespace}/{name}")
         return Situation(
             now=now,
@@ -52,7 +54,8 @@ class Gatherer:
             unit_name=name,
             name_taken_by=namesake if unit is None else None,
             pods=self._pods(job),
-            managed=unit is not None or await self._is_managed(job, quota),
+            managed=unit is not None or (not is_child and self._is_managed(job, quota)),
+            false_claim=unit is None and not is_child and claimed_maker(job) is not None,
             quota=quota,
             queue=self._queue(job, unit, quota),
             pod_sets=tuple(self._filled(job, each) for each in job.pod_sets),
@@ -95,15 +98,13 @@ class Gatherer:
             stuck=group.lingering and group.live == 0,
         )
 
-    async def _is_managed(self, job: JobView, quota: str | None) -> bool:
-        """Spec 5.1, for a job that has no unit yet."""
+    def _is_managed(self, job: JobView, quota: str | None) -> bool:
+        """Spec 5.1, for a job that has no unit yet and is no child."""
         if job.managed_by_other or self._is_excluded(self._namespace(job.namespace)):
             return False
         if quota is None and not self._holds_unmatched:
             return False
-        if self._bypass_enabled and self._bypassed(job):
-            return False
-        return not await self._owners.is_child(job)
+        return not (self._bypass_enabled and self._bypassed(job))
 
     @staticmethod
     def _bypassed(job: JobView) -> bool:

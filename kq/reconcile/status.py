@@ -19,6 +19,9 @@ from kq.metrics import SchedulingMetrics
 from kq.reconcile.controller import Request, Result
 from kq.reconcile.hub import Hub
 
+SETTLES = 1.0
+"""Seconds from a change to its write, so that one write tells of a whole burst."""
+COUNTS_INTERVAL = 5.0
 INTERVAL = 15.0
 MOST_ITEMS = 1000
 INTERVAL_KEYS = tuple(
@@ -51,17 +54,19 @@ class StatusReconciler:
         self._metrics = metrics
         self._clock = clock
         self._monotonic = monotonic
+        self._changed: dict[str, float] = {}
         self._written: dict[str, float] = {}
+        self._items_written: dict[str, float] = {}
 
     async def reconcile(self, request: Request) -> Result:
         """The Queue of that name."""
         queue = self._queues.get(self._namespace, request.name)
         if queue is None:
-            self._written.pop(request.name, None)
             return Result()
-        left = self._written.get(queue.uid, float("-inf")) + interval_of(queue) - self._monotonic()
+        left = self._due(queue) - self._monotonic()
         if left > 0:
             return Result(requeue_after=left)
+        self._changed.pop(queue.uid, None)
         patch = self._patch(queue)
         if not patch:
             return Result()
@@ -80,6 +85,13 @@ class StatusReconciler:
             self._written.pop(queue.uid, None)
         return Result()
 
+    def _due(self, queue: Queue) -> float:
+        """When to write: a moment after the change, and some time after the last write."""
+        now = self._monotonic()
+        changed = self._changed.setdefault(queue.uid, now)
+        last = self._written.get(queue.uid)
+        return max(changed + SETTLES, last + COUNTS_INTERVAL if last is not None else 0.0)
+
     def _patch(self, queue: Queue) -> dict[str, Any]:
         """What differs from what the Queue says."""
         patch: dict[str, Any] = {}
@@ -92,9 +104,7 @@ class StatusReconciler:
             conditions = codec.with_condition(conditions, each, self._clock())
         if conditions != queue.conditions:
             patch["conditions"] = codec.conditions_to_wire(conditions)
-        items = self._items(queue)
-        if items != queue.items:
-            patch["queueItemDetails"] = {"active": [_item(each) for each in items]}
+        patch |= self._items_patch(queue)
         usage = self._usage(queue.name)
         if usage != queue.usage:
             gone = dict.fromkeys(name for name in queue.usage if name not in usage)
@@ -126,6 +136,18 @@ class StatusReconciler:
             return {}
         used = self._hub.book.usage.of(queue)
         return Resources.of({name: used.get(name, 0) for name in chain[0].limit}).to_wire()
+
+    def _items_patch(self, queue: Queue) -> dict[str, Any]:
+        """The line, if it differs and its own interval is over (spec 3.9)."""
+        items = self._items(queue)
+        if items == queue.items:
+            return {}
+        due = self._items_written.get(queue.uid, float("-inf")) + interval_of(queue)
+        if due > self._monotonic():
+            self._hub.queues.status.add_after(Request("", queue.name), due - self._monotonic())
+            return {}
+        self._items_written[queue.uid] = self._monotonic()
+        return {"queueItemDetails": {"active": [_item(each) for each in items]}}
 
     def _items(self, queue: Queue) -> tuple[Item, ...]:
         if any(key in queue.annotations for key in HIDE_KEYS):

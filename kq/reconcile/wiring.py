@@ -27,6 +27,7 @@ class Wiring:
         self._make_quotas = make_quotas
         self._namespace = namespace
         self._quotas_due: asyncio.Handle | None = None
+        self._quotas_changed: set[str] = set()
         self._moved = False
 
     def connect(self) -> None:
@@ -87,9 +88,9 @@ class Wiring:
             self._moved |= _structure(change.old) != _structure(change.new)
         else:
             self._moved = True
-        for quota in (change.old, change.new):
-            if quota is not None:
-                self._hub.queues.quotas.add(Request("", quota.name))
+        self._quotas_changed.update(
+            quota.name for quota in (change.old, change.new) if quota is not None
+        )
         if self._quotas_due is None:
             # Many quotas may change in one turn of the loop: count with them all at once.
             self._quotas_due = asyncio.get_running_loop().call_soon(self._set_quotas)
@@ -99,6 +100,9 @@ class Wiring:
         quotas = self._make_quotas(self._watches.quotas.lister.values())
         moved, self._moved = self._moved, False
         self._hub.book.set_quotas(quotas, structure_changed=moved)
+        for name in self._quotas_changed:
+            self._hub.queues.quotas.add(Request("", name))
+        self._quotas_changed.clear()
         if moved:
             self._look_at_jobs(self._holds_nothing)
         self._hub.pump()

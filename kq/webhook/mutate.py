@@ -20,6 +20,7 @@ Integrations = Mapping[tuple[str, str], JobIntegration]
 """The enabled kinds, by group and kind: a job is served in whatever version it comes."""
 
 SERVICE_ACCOUNT = "system:serviceaccount:"
+TEMPLATE_LABELS = ("metadata", "labels")
 
 
 def mutate(
@@ -99,25 +100,27 @@ def _mark(
     """Writes quota label, annotations and labels of templates, in the order of spec 6.2."""
     labels, annotations = (_at(held.job, ("metadata", part)) for part in ("labels", "annotations"))
     label = _label(labels, quota)
-    added, on_templates, warnings = set(held.added), list[Operation](), list[str]()
-    if label and settings.webhook.labelPodTemplates:
-        for pod_set in pod_sets:
-            on_templates += _label_template(held.job, pod_set, label, warnings)
-    if on_templates:
-        added.add("pod-labels")
-    body: dict[str, Any] = {}
-    if label and labels.get(keys.QUOTA_LABEL) != label:
-        added.add("label")
-        body["labels"] = {keys.QUOTA_LABEL: label}
+    templates = pod_sets if label and settings.webhook.labelPodTemplates else ()
+    on_templates = [
+        each for pod_set in templates for each in _on_template(held.job, pod_set, label)
+    ]
+    lacks_label = label is not None and labels.get(keys.QUOTA_LABEL) != label
+    added = {"label": lacks_label, "pod-labels": bool(on_templates)}
     foreign = _keys_of_ours(annotations, bypassed_by=None)
-    changed = {**dict.fromkeys(foreign), **_missing_marks(annotations, added, now)}
-    if changed:
-        body["annotations"] = changed
-    on_metadata = Patch({"metadata": body}).to_json_patch(held.job) if body else []
+    injected = held.added.union(name for name, is_added in added.items() if is_added)
+    parts = {
+        "labels": {keys.QUOTA_LABEL: label} if lacks_label else {},
+        "annotations": dict.fromkeys(foreign) | _missing_marks(annotations, injected, now),
+    }
+    # An empty map would be written too, where there is none.
+    written = Patch({"metadata": {part: values for part, values in parts.items() if values}})
     return _Change(
         job=held.job,
-        operations=[*held.operations, *on_metadata, *on_templates],
-        warnings=[*warnings, *(remarks.w2(key) for key in foreign)],
+        operations=[*held.operations, *written.to_json_patch(held.job), *on_templates],
+        warnings=[
+            *_template_warnings(held.job, templates, label),
+            *(remarks.w2(key) for key in foreign),
+        ],
     )
 
 
@@ -129,19 +132,19 @@ def _label(labels: Mapping[str, Any], quota: str | None) -> str | None:
     return quota if quota and is_label_value(quota) else None
 
 
-def _label_template(
-    job: Object, pod_set: PodSet, label: str, warnings: list[str]
-) -> list[Operation]:
+def _on_template(job: Object, pod_set: PodSet, label: str | None) -> list[Operation]:
     """The operations that make a pod template charge the quota of its job (spec 6.6)."""
     if not pod_set.path or not _at(job, pod_set.path):
         return []
-    path = (*pod_set.path, "metadata", "labels")
-    present = _at(job, path).get(keys.QUOTA_LABEL)
-    if present == label:
-        return []
-    if present:
-        warnings.append(remarks.w7(pod_set.name, str(present), label))
-    return patch_at(job, path, {keys.QUOTA_LABEL: label})
+    return patch_at(job, (*pod_set.path, *TEMPLATE_LABELS), {keys.QUOTA_LABEL: label})
+
+
+def _template_warnings(job: Object, pod_sets: Sequence[PodSet], label: str | None) -> Iterator[str]:
+    """W7 for each template that named another quota."""
+    for pod_set in pod_sets:
+        present = _at(job, (*pod_set.path, *TEMPLATE_LABELS)).get(keys.QUOTA_LABEL)
+        if present and label and present != label:
+            yield remarks.w7(pod_set.name, str(present), label)
 
 
 def _missing_marks(

@@ -8,6 +8,7 @@ import re
 import time
 import traceback
 from collections.abc import Callable, Collection
+from functools import cache, partial
 
 import structlog
 from aiohttp import web
@@ -49,6 +50,8 @@ class Reviews:
         self._kinds = frozenset(kinds)
         self._fail_closed = fail_closed
         self._metrics = metrics
+        self._requests = cache(partial(metrics.requests.labels, WEBHOOK))
+        self._seconds = cache(partial(metrics.seconds.labels, WEBHOOK))
         self._bytes_awaited = 0
         self.closing = False
         """Set once answers are to be the last of their connections."""
@@ -104,8 +107,8 @@ class Reviews:
         except Exception as err:
             response = self._failure(asked.uid, kind, _cause(err))
             content = review.encode(response)
-        self._metrics.requests.labels(WEBHOOK, kind, response.result).inc()
-        self._metrics.seconds.labels(WEBHOOK, kind).observe(time.monotonic() - started)
+        self._requests(kind, response.result).inc()
+        self._seconds(kind).observe(time.monotonic() - started)
         _log_decision(asked, response)
         return content
 

@@ -95,30 +95,29 @@ def test_the_manager_writes_jobs_only_by_patch_and_pods_never():
     }
     assert {each for each in written if each[1].startswith(("jobs", "pods"))} == {
         ("patch", "jobs"),
-        ("patch", "jobs/status"),
     }
 
 
-def test_secrets_are_reached_by_name_in_the_own_namespace_alone():
+def test_no_role_reaches_secrets_or_webhook_configurations():
+    reached = {right[2] for role in roles() for right in rights(role)}
+    assert reached.isdisjoint({"secrets", "mutatingwebhookconfigurations"})
+
+
+def test_config_maps_are_reached_by_name_in_the_own_namespace_alone():
     everywhere = {
         right[2] for role in roles() if role["kind"] == "ClusterRole" for right in rights(role)
     }
-    assert "secrets" not in everywhere
-    unnamed = {
-        verb
+    assert "configmaps" not in everywhere
+    reached = {
+        (verb, names)
         for verb, _, resource, names in rights(named("Role", "koord-queue"))
-        if resource == "secrets" and not names
+        if resource == "configmaps"
     }
-    assert unnamed == {"create"}
-
-
-def test_webhook_configurations_are_reached_by_name():
-    limited = {
-        names
-        for _, _, resource, names in rights(named("ClusterRole", "koord-queue"))
-        if resource == "mutatingwebhookconfigurations"
+    assert reached == {
+        ("create", ()),
+        ("get", ("koord-queue-state",)),
+        ("patch", ("koord-queue-state",)),
     }
-    assert limited == {("koord-queue",)}
 
 
 def test_the_webhook_reads_and_writes_nothing():

@@ -1,0 +1,44 @@
+"""What units and pods have in use, kept in step with what is known of them (spec 11.7-11.9)."""
+
+from collections.abc import Collection, Iterator
+
+from kq.core.plugins import QuotaPlugin
+from kq.decide.charge import charge_of
+from kq.decide.jobs import JobIndex
+from kq.decide.standing import Surroundings, namespace_of, quota_of
+from kq.decide.usage import UsageIndex
+
+
+class Accounts:
+    """Jobs with their pods and units, and the usage that follows from them."""
+
+    def __init__(self, quotas: QuotaPlugin, kinds: Collection[str]) -> None:
+        self.jobs = JobIndex(kinds)
+        self.usage = UsageIndex(quotas.ancestry)
+
+    def recharge(self, uid: str, around: Surroundings) -> Iterator[str]:
+        """Charge what the units and the pods of one job use now; quotas that got something back."""
+        group = self.jobs.pods(uid)
+        units = self.jobs.units_of(uid)
+        for number, unit in enumerate(units):
+            amount = charge_of(unit, group if number == 0 else None)
+            yield from _some(self.usage.charge(unit.key, quota_of(unit, around) or "", amount))
+        left_behind = f"pods of {uid}"
+        quota = "" if units else self._orphan_quota(uid, around)
+        if group is None or not quota:
+            yield from _some(self.usage.drop(left_behind))
+        else:
+            yield from _some(self.usage.charge(left_behind, quota, group.total()))
+
+    def _orphan_quota(self, uid: str, around: Surroundings) -> str:
+        """The quota of live pods whose job is gone, if their namespace may use it (spec 11.9)."""
+        group, quota = self.jobs.pods(uid), self.jobs.orphan_quota(uid)
+        if group is None or not quota:
+            return ""
+        barred = around.quotas.barred(namespace_of(group.namespace, around), quota)
+        return "" if barred else quota
+
+
+def _some(freed: str | None) -> Iterator[str]:
+    if freed:
+        yield freed
