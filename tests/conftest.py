@@ -13,6 +13,7 @@ import pytest
 from controlplane import build, cli
 from controlplane.cluster import Cluster
 from controlplane.errors import ControlPlaneError
+from controlplane.kq import Kq
 from controlplane.plane import ControlPlane
 from hypothesis import settings
 
@@ -22,7 +23,8 @@ OURS = {"audited_control_plane", "binaries"}
 """Fixtures that need our own binaries, whatever cluster exists."""
 
 settings.register_profile("kq", deadline=None)
-settings.load_profile("kq")
+settings.register_profile("soak", deadline=None, max_examples=5000, stateful_step_count=80)
+settings.load_profile(os.environ.get("KQ_HYPOTHESIS", "kq"))
 
 PLACES = pytest.StashKey[list[Path]]()
 """Folders of the control planes that this session started."""
@@ -92,6 +94,14 @@ def control_plane(
         return
     with running(request, tmp_path_factory.mktemp("control-plane")) as cluster:
         yield cluster
+
+
+@pytest.fixture(scope="session")
+def kq(control_plane: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kq]:
+    """Webhook and manager on the session's cluster, each with its service account's rights."""
+    folder = tmp_path_factory.mktemp("kq")
+    with Kq(cluster=control_plane, folder=folder, as_accounts=True) as running_kq:
+        yield running_kq
 
 
 @pytest.fixture(scope="module")

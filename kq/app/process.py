@@ -3,9 +3,9 @@
 import asyncio
 import os
 import signal
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import structlog
 
@@ -51,6 +51,18 @@ async def until_answered(what: str, ask: Callable[[], Awaitable[T]]) -> T:
             hint = "the service account lacks a right" if isinstance(err, Forbidden) else ""
             log.warning("waiting for the API server", request=what, error=str(err), reason=hint)
         await asyncio.sleep(RETRY_SECONDS)
+
+
+async def before(stop: asyncio.Event, work: Coroutine[Any, Any, T]) -> T | None:
+    """The result of the work; None if the stop comes first, the work is then given up."""
+    working = asyncio.create_task(work, name="work")
+    stopping = asyncio.create_task(stop.wait(), name="stop")
+    try:
+        await asyncio.wait({working, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        return working.result() if working.done() else None
+    finally:
+        working.cancel()
+        stopping.cancel()
 
 
 async def measure_lag(metrics: Metrics) -> None:

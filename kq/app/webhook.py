@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry
 
 from kq import __version__
 from kq.app.options import WebhookOptions
-from kq.app.process import Counted, measure_lag, stop_on_signals
+from kq.app.process import Counted, before, measure_lag, stop_on_signals
 from kq.clock import utc_now
 from kq.core import views
 from kq.core.kinds import ELASTIC_QUOTA, NAMESPACE
@@ -21,7 +21,7 @@ from kq.health import Check, health_app, metrics_app, serving
 from kq.jobs import INTEGRATIONS
 from kq.kube import auth
 from kq.kube.client import Client
-from kq.kube.informer import Informer
+from kq.kube.informer import Informer, quiet_collector
 from kq.kube.replica import Change
 from kq.kube.store import Lister
 from kq.metrics import Metrics
@@ -127,10 +127,16 @@ class Webhook:
             address = self._options.reviews
             self._port = await self._listener.start(address.host, address.port)
             log.info("webhook is listening", port=self._port)
+            with quiet_collector():
+                await before(stop, self._wait_synced())
             await stop.wait()
             await self._listener.stop()
             for task in tasks:
                 task.cancel()
+
+    async def _wait_synced(self) -> None:
+        await self._namespaces.wait_synced()
+        await self._quotas.wait_synced()
 
     async def _verifies(self) -> bool:
         # An empty host listens on every address, the loopback one among them.

@@ -63,6 +63,17 @@ def strings(value: object) -> dict[str, str]:
     return {str(key): each for key, each in value.items() if isinstance(each, str)}
 
 
+def mapping(parent: Object, key: str) -> Mapping[str, Any]:
+    """The map at a key; an empty one if there is none."""
+    value = parent.get(key)
+    return value if isinstance(value, Mapping) else {}
+
+
+def integer(value: object) -> int | None:
+    """The whole number; None if it is none (true is none)."""
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
 def own_annotations(value: object, also: Sequence[str] = ()) -> dict[str, str]:
     """The annotations in our domains (spec 2.7); all others stay with their object."""
     prefixes = (*keys.OWN_DOMAINS, *also)

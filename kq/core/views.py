@@ -10,21 +10,18 @@ from typing import Any
 import msgspec
 
 from kq.core import codec, keys
-from kq.core.kinds import Object
+from kq.core.codec import integer, mapping
 from kq.core.model import (
     Consumer,
     Grant,
     NamespaceView,
     Phase,
     PodSet,
-    PodView,
     Queue,
     QueueUnit,
     Quota,
 )
-from kq.core.podrequests import pod_request
-from kq.core.priority import PriorityClassView
-from kq.core.resources import ZERO, Resources, parse_resources
+from kq.core.resources import Resources, parse_resources
 from kq.core.shared import share
 from kq.errors import DecodeError
 
@@ -38,26 +35,16 @@ OLD_PHASES = {
 """Phases that are read and never written (spec 9.2, 2.4)."""
 
 PSEUDO_POD_SET = "koord-queue/default-requirement"
-POD_SET_LABELS = (
-    "pytorch-replica-type",
-    "job-role",
-    "training.kubeflow.org/replica-type",
-    "replica-type",
-    "ray.io/group",
-    "spark-role",
-    "jobset.sigs.k8s.io/replicatedjob-name",
-)
-
 decode_object: Callable[[bytes], dict[str, Any]] = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 def unit(raw: bytes) -> QueueUnit:
     """A QueueUnit; forms of others are read by spec 2.11."""
     body = decode_object(raw)
-    meta, spec, status = (_map(body, part) for part in ("metadata", "spec", "status"))
+    meta, spec, status = (mapping(body, part) for part in ("metadata", "spec", "status"))
     pod_sets, defect = _pod_sets(spec)
     phase = str(status.get("phase") or "")
-    pods = _map(status, "podState")
+    pods = mapping(status, "podState")
     owner = next(iter(codec.owners(meta)), None)
     return QueueUnit(
         **codec.metadata(meta),
@@ -66,8 +53,8 @@ def unit(raw: bytes) -> QueueUnit:
         labels=share(codec.strings(meta.get("labels"))),
         annotations=codec.own_annotations(meta.get("annotations")),
         owner_uid=owner.uid if owner else "",
-        consumer=_consumer(_map(spec, "consumerRef")),
-        priority=_int(spec.get("priority")),
+        consumer=_consumer(mapping(spec, "consumerRef")),
+        priority=integer(spec.get("priority")),
         priority_class=str(spec.get("priorityClassName") or ""),
         queue=str(spec.get("queue") or ""),
         pod_sets=pod_sets,
@@ -76,12 +63,12 @@ def unit(raw: bytes) -> QueueUnit:
         phase=OLD_PHASES.get(phase) or (Phase(phase) if phase in list(Phase) else None),
         raw_phase=phase,
         message=str(status.get("message") or ""),
-        attempts=_int(status.get("attempts")) or 0,
+        attempts=integer(status.get("attempts")) or 0,
         allocated=codec.parse_time(status.get("lastAllocateTime")),
         updated=codec.parse_time(status.get("lastUpdateTime")),
         grants=_grants(status),
-        pods_running=_int(pods.get("running")) or 0,
-        pods_pending=_int(pods.get("pending")) or 0,
+        pods_running=integer(pods.get("running")) or 0,
+        pods_pending=integer(pods.get("pending")) or 0,
         conditions=codec.conditions(status.get("conditions")),
         defect=defect,
     )
@@ -90,7 +77,7 @@ def unit(raw: bytes) -> QueueUnit:
 def queue(raw: bytes) -> Queue:
     """A Queue; annotations under spec are read where metadata has none (spec 3.1)."""
     body = decode_object(raw)
-    meta, spec, status = (_map(body, part) for part in ("metadata", "spec", "status"))
+    meta, spec, status = (mapping(body, part) for part in ("metadata", "spec", "status"))
     annotations = codec.strings(spec.get("annotations"))
     annotations = {
         key: text
@@ -98,9 +85,9 @@ def queue(raw: bytes) -> Queue:
         if key.startswith(("koord-queue/", "kube-queue/"))
     }
     counts = [
-        _int(status.get(f"{each}Units")) or 0 for each in ("pending", "reserving", "admitted")
+        integer(status.get(f"{each}Units")) or 0 for each in ("pending", "reserving", "admitted")
     ]
-    active = _map(status, "queueItemDetails").get("active")
+    active = mapping(status, "queueItemDetails").get("active")
     return Queue(
         **codec.metadata(meta),
         created=codec.parse_time(meta.get("creationTimestamp")) or codec.EPOCH,
@@ -108,7 +95,7 @@ def queue(raw: bytes) -> Queue:
         labels=codec.strings(meta.get("labels")),
         annotations=annotations | codec.strings(meta.get("annotations")),
         policy=str(spec.get("queuePolicy") or ""),
-        priority=_int(spec.get("priority")) or 0,
+        priority=integer(spec.get("priority")) or 0,
         stop_policy=str(spec.get("stopPolicy") or "None"),
         conditions=codec.conditions(status.get("conditions")),
         counts=(counts[0], counts[1], counts[2]),
@@ -116,8 +103,8 @@ def queue(raw: bytes) -> Queue:
             (
                 str(each.get("name")),
                 str(each.get("namespace")),
-                _int(each.get("priority")) or 0,
-                _int(each.get("position")) or 0,
+                integer(each.get("priority")) or 0,
+                integer(each.get("position")) or 0,
             )
             for each in (active if isinstance(active, list) else ())
             if isinstance(each, Mapping)
@@ -129,7 +116,7 @@ def queue(raw: bytes) -> Queue:
 def quota(raw: bytes) -> Quota:
     """An ElasticQuota; a limit that cannot be read counts as 0, a min that cannot as none."""
     body = decode_object(raw)
-    meta, spec = _map(body, "metadata"), _map(body, "spec")
+    meta, spec = mapping(body, "metadata"), mapping(body, "spec")
     labels = codec.strings(meta.get("labels"))
     limit, bad_limits = _limits(spec.get("max"), "max", unreadable=0)
     minimum, bad_minimums = _limits(spec.get("min"), "min", unreadable=None)
@@ -156,85 +143,13 @@ def quota(raw: bytes) -> Quota:
 
 def namespace(raw: bytes) -> NamespaceView:
     """A Namespace."""
-    meta = _map(body := decode_object(raw), "metadata")
+    meta = mapping(body := decode_object(raw), "metadata")
     return NamespaceView(
         **{**codec.metadata(meta), "namespace": ""},
         labels=codec.strings(meta.get("labels")),
         terminating=bool(meta.get("deletionTimestamp"))
-        or _map(body, "status").get("phase") == "Terminating",
+        or mapping(body, "status").get("phase") == "Terminating",
     )
-
-
-def pod(raw: bytes) -> PodView | None:
-    """A Pod that a controller owns or that carries a quota label; None for any other."""
-    body = decode_object(raw)
-    meta, spec, status = (_map(body, part) for part in ("metadata", "spec", "status"))
-    labels = codec.strings(meta.get("labels"))
-    owner = next((each for each in codec.owners(meta) if each.controller), None)
-    name = next((labels[key] for key in keys.QUOTA_LABELS if labels.get(key)), "")
-    if owner is None and not name:
-        return None
-    annotations = codec.strings(meta.get("annotations"))
-    role = annotations.get(keys.RELATED_POD_SET) or next(
-        (labels[key] for key in POD_SET_LABELS if labels.get(key)), ""
-    )
-    return PodView(
-        **codec.metadata(meta),
-        owner=owner,
-        quota=share(name),
-        pod_set=share(role.lower()),
-        phase=share(str(status.get("phase") or "Pending")),
-        deleted_at=codec.parse_time(meta.get("deletionTimestamp")),
-        request=_request(spec),
-    )
-
-
-class PriorityClass(msgspec.Struct, frozen=True, kw_only=True):
-    """A PriorityClass in the informer's terms."""
-
-    namespace: str
-    name: str
-    uid: str
-    resource_version: str
-    view: PriorityClassView
-
-
-def priority_class(raw: bytes) -> PriorityClass:
-    """A PriorityClass."""
-    body = decode_object(raw)
-    meta = codec.metadata(_map(body, "metadata"))
-    return PriorityClass(
-        **meta,
-        view=PriorityClassView(
-            name=meta["name"],
-            value=_int(body.get("value")) or 0,
-            global_default=body.get("globalDefault") is True,
-            preemption_policy=str(body.get("preemptionPolicy") or "PreemptLowerPriority"),
-        ),
-    )
-
-
-class Raw(msgspec.Struct, frozen=True, kw_only=True):
-    """A small object of which a part is kept as it is (LimitRange spec, RuntimeClass overhead)."""
-
-    namespace: str
-    name: str
-    uid: str
-    resource_version: str
-    body: dict[str, Any]
-
-
-def limit_range(raw: bytes) -> Raw:
-    """A LimitRange; its body is the object without metadata but the name."""
-    body = decode_object(raw)
-    return Raw(**codec.metadata(_map(body, "metadata")), body={"spec": dict(_map(body, "spec"))})
-
-
-def runtime_class(raw: bytes) -> Raw:
-    """A RuntimeClass; its body is `overhead.podFixed`."""
-    body = decode_object(raw)
-    fixed = _map(_map(body, "overhead"), "podFixed")
-    return Raw(**codec.metadata(_map(body, "metadata")), body=dict(fixed))
 
 
 def _pod_sets(spec: Mapping[str, Any]) -> tuple[tuple[PodSet, ...], str | None]:
@@ -252,15 +167,15 @@ def _pod_sets(spec: Mapping[str, Any]) -> tuple[tuple[PodSet, ...], str | None]:
 
 
 def _pod_set(value: Mapping[str, Any]) -> PodSet:
-    count = _int(value.get("count"))
+    count = integer(value.get("count"))
     count = 1 if count is None else max(0, count)
-    template = codec.template_of(_map(value, "template"))
+    template = codec.template_of(mapping(value, "template"))
     return PodSet(
         name=share(str(value.get("name") or "main")),
         count=count,
         wanted=count,
         template=template,
-        min_count=_int(value.get("minCount")),
+        min_count=integer(value.get("minCount")),
     )
 
 
@@ -270,8 +185,8 @@ def _grants(status: Mapping[str, Any]) -> tuple[Grant, ...]:
     for each in status.get("admissions") or ():
         if not isinstance(each, Mapping):
             continue
-        replicas = max(0, _int(each.get("replicas")) or 0)
-        running = min(replicas, max(0, _int(each.get("running")) or 0))
+        replicas = max(0, integer(each.get("replicas")) or 0)
+        running = min(replicas, max(0, integer(each.get("running")) or 0))
         grants.append(
             Grant(
                 name=share(str(each.get("name") or "main")),
@@ -281,14 +196,6 @@ def _grants(status: Mapping[str, Any]) -> tuple[Grant, ...]:
             )
         )
     return tuple(grants)
-
-
-def _request(spec: Mapping[str, Any]) -> Resources:
-    """What the pod asks; nothing if it cannot be read, as the API server takes no such pod."""
-    try:
-        return pod_request(spec)
-    except DecodeError:
-        return ZERO
 
 
 def _consumer(value: Mapping[str, Any]) -> Consumer | None:
@@ -318,12 +225,3 @@ def _resources(value: object) -> Resources | None:
         return parse_resources(value, "resources") if isinstance(value, Mapping) else None
     except DecodeError:
         return None
-
-
-def _map(parent: Object, key: str) -> Mapping[str, Any]:
-    value = parent.get(key)
-    return value if isinstance(value, Mapping) else {}
-
-
-def _int(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None

@@ -19,11 +19,10 @@ class BatchJob:
     """Jobs of the cluster's own controller."""
 
     kind = JOB
-    extension = "batchjob"
 
     def view(self, job: Object) -> JobView:
         """The Job as decisions see it."""
-        meta, spec, status = (_map(job, part) for part in ("metadata", "spec", "status"))
+        meta, spec, status = (codec.mapping(job, part) for part in ("metadata", "spec", "status"))
         pod_set, defect = _pod_set(meta.get("name") or "", spec, status)
         active = _count(status, "active")
         return JobView(
@@ -59,7 +58,7 @@ def _pod_set(
     job: str, spec: Mapping[str, Any], status: Mapping[str, Any]
 ) -> tuple[PodSet, str | None]:
     """Its one pod set (spec 2.10, 8.2), and what is wrong with its counts in the words of M16."""
-    template = codec.template_of(_map(spec, "template"))
+    template = codec.template_of(codec.mapping(spec, "template"))
     wanted, count, defect = _counts(spec, status)
     name = job if len(job) <= 63 and POD_SET_NAME.fullmatch(job) else "main"
     return (
@@ -111,11 +110,6 @@ def _state(status: Mapping[str, Any]) -> JobState:
         if condition.get("type") == "Failed":
             return JobState.FAILED
     return JobState.PENDING
-
-
-def _map(parent: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    value = parent.get(key)
-    return value if isinstance(value, Mapping) else {}
 
 
 def _is_count(value: object) -> bool:

@@ -15,10 +15,6 @@ class JobIntegration(Protocol):
     def kind(self) -> ResourceKind:
         """Where its jobs live on the API server."""
 
-    @property
-    def extension(self) -> str:
-        """Its name in the chart (`extension.<name>`) and in webhook names."""
-
     def view(self, job: Object) -> JobView:
         """The job as decisions see it; raises DecodeError for one that has no name."""
 

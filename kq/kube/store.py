@@ -8,13 +8,24 @@ class View(Protocol):
     """What every view of an object tells: which one it is, and in which version."""
 
     @property
-    def namespace(self) -> str: ...
+    def namespace(self) -> str:
+        """Its namespace; empty for what is cluster-scoped."""
+        ...
+
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """Its name."""
+        ...
+
     @property
-    def uid(self) -> str: ...
+    def uid(self) -> str:
+        """Its UID."""
+        ...
+
     @property
-    def resource_version(self) -> str: ...
+    def resource_version(self) -> str:
+        """Its version, opaque."""
+        ...
 
 
 V = TypeVar("V", bound=View)

@@ -4,12 +4,12 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 
 from kq.core import codec, keys
-from kq.core.children import claimed_maker
 from kq.core.model import JobView, NamespaceView, PodSet, QueueUnit, Template
 from kq.core.priority import DerivedPriority, derive
 from kq.decide.situation import PodFacts, Rules, Situation
 from kq.decide.standing import queue_name
 from kq.decide.unitspec import unit_name
+from kq.jobs.children import claimed_maker
 from kq.reconcile.hub import Hub
 from kq.reconcile.owners import Owners
 from kq.reconcile.watches import BY_NAMESPACE, Watches

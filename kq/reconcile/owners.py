@@ -1,7 +1,7 @@
 """Whether a job is really the child that it claims to be (spec 5.6a)."""
 
-from kq.core.children import claimed_maker, kind_of
 from kq.core.model import JobView, Owner
+from kq.jobs.children import claimed_maker, kind_of
 from kq.kube.client import Client
 from kq.kube.errors import NotFound
 

@@ -28,7 +28,6 @@ class QuotasReconciler:
         client: Client,
         hub: Hub,
         teller: Teller,
-        quotas: Lister[Quota],
         queues: Lister[Queue],
         same_name: Callable[[str], list[Quota]],
         namespace: str,
@@ -37,7 +36,6 @@ class QuotasReconciler:
         self._client = client
         self._hub = hub
         self._teller = teller
-        self._quotas = quotas
         self._queues = queues
         self._same_name = same_name
         self._namespace = namespace

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kq.core.model import JobView, NamespaceView, PodView, Queue, QueueUnit, Quota
-from kq.core.views import PriorityClass, Raw
+from kq.core.podviews import PriorityClass, Raw
 from kq.kube.informer import Informer
 
 BY_NAMESPACE = "namespace"

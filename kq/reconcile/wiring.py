@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 
 from kq.core.model import JobView, NamespaceView, PodView, Queue, QueueUnit, Quota
 from kq.core.plugins import QuotaPlugin
-from kq.core.views import PriorityClass, Raw
+from kq.core.podviews import PriorityClass, Raw
 from kq.kube.replica import Change
 from kq.reconcile.controller import Request
 from kq.reconcile.hub import Hub

@@ -5,23 +5,11 @@ from enum import Enum
 from typing import Protocol
 
 from kq.core import keys
-from kq.core.model import JobView, NamespaceView, Owner
+from kq.core.model import JobView, NamespaceView
+from kq.jobs.children import claimed_maker
 from kq.quota.resolve import is_excluded
 from kq.settings import BypassSettings, Settings
 from kq.webhook.review import Request
-
-CHILDREN: Mapping[tuple[str, str], frozenset[str]] = {
-    ("ray.io", "RayJob"): frozenset({"RayCluster", "Job"}),
-    ("ray.io", "RayService"): frozenset({"RayCluster"}),
-    ("kubeflow.org", "MPIJob"): frozenset({"Job"}),
-    ("jobset.x-k8s.io", "JobSet"): frozenset({"Job"}),
-    ("ray.io", "RayCluster"): frozenset({"Job"}),
-    ("trainer.kubeflow.org", "TrainJob"): frozenset({"JobSet"}),
-}
-"""Kinds of jobs that a job of another kind makes itself, by the maker (spec 5.6)."""
-
-MAKERS_OF_ALL = frozenset({("argoproj.io", "Workflow"), ("kai.alibabacloud.com", "TrainingJob")})
-"""Makers whose jobs are children whatever their kind."""
 
 
 class World(Protocol):
@@ -47,28 +35,14 @@ def standing(request: Request, job: JobView, world: World, settings: Settings) -
     name = request.namespace or ""
     # A namespace that the watch has not shown yet is judged by its name alone.
     namespace = world.namespace(name) or NamespaceView(name=name)
-    if (
-        is_excluded(namespace, settings.selection)
-        or job.managed_by_other
-        or claims_to_be_child(job)
-    ):
+    if is_excluded(namespace, settings.selection) or job.managed_by_other:
+        return Standing.UNTOUCHED
+    # Whether the owner exists is not looked up here: the manager queues false claims (spec 5.6a).
+    if claimed_maker(job) is not None:
         return Standing.UNTOUCHED
     if asks_for_bypass(job) and may_bypass(request, settings.security.bypass):
         return Standing.BYPASSED
     return Standing.QUEUED
-
-
-def claims_to_be_child(job: JobView) -> bool:
-    """Whether its controller is of a kind that makes such jobs.
-
-    Whether that owner exists is not looked up here: the manager does, and queues false claims
-    (spec 5.6a).
-    """
-    owner = job.controller
-    if owner is None:
-        return False
-    maker = (_group(owner), owner.kind)
-    return maker in MAKERS_OF_ALL or job.kind.kind in CHILDREN.get(maker, ())
 
 
 def asks_for_bypass(job: JobView) -> bool:
@@ -81,8 +55,3 @@ def may_bypass(request: Request, bypass: BypassSettings) -> bool:
     if not bypass.enabled:
         return False
     return request.username in bypass.users or not set(bypass.groups).isdisjoint(request.groups)
-
-
-def _group(owner: Owner) -> str:
-    group, slash, _ = owner.api_version.rpartition("/")
-    return group if slash else ""

@@ -178,7 +178,7 @@ def _remarks(
     if quota is None:
         yield messages.m3(request.namespace or "")
     else:
-        yield remarks.w9(quota, request.kind.kind, job.name or request.name or "")
+        yield remarks.w9(quota, job.name or request.name or "")
 
 
 def _at(job: Object, path: Path) -> Mapping[str, Any]:

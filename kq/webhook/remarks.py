@@ -1,4 +1,4 @@
-"""The warnings of the webhook, word for word as in spec 20. Pure."""
+"""The warnings of the webhook (spec 20); W9 names the command that shows why. Pure."""
 
 
 def w1(user: str) -> str:
@@ -17,7 +17,7 @@ def w7(pod_set: str, before: str, after: str) -> str:
     return f"{changed}, the quota of the job"
 
 
-def w9(quota: str, kind: str, name: str) -> str:
-    """The job is held; without a name (generateName) there is nothing to explain yet."""
+def w9(quota: str, name: str) -> str:
+    """The job is held; without a name (generateName) there is nothing to look at yet."""
     held = f"held by koord-queue until quota {quota} allows"
-    return f"{held}; see kubectl kq explain {kind}/{name}" if name else held
+    return f"{held}; see kubectl describe queueunit {name}" if name else held

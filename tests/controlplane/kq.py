@@ -27,6 +27,9 @@ KINDS = (
     "/apis/scheduling.x-k8s.io/v1alpha1/queues",
     "/apis/scheduling.sigs.k8s.io/v1alpha1/elasticquotas",
 )
+NAMESPACE = "/api/v1/namespaces/koord-queue"
+ACCOUNTS = {"manager": "koord-queue", "webhook": "koord-queue-controllers"}
+TOKEN_SECONDS = 8 * 3600
 KQ = (sys.executable, "-m", "kq")
 READY_SECONDS = 30.0
 GRACE_SECONDS = 15.0
@@ -43,6 +46,8 @@ class Kq:
     settings: Mapping[str, Any] = field(default_factory=dict)
     """Sections of the configuration file, beside a webhook that ends without a drain."""
     environment: Mapping[str, str] = field(default_factory=dict)
+    as_accounts: bool = False
+    """With the rights of their service accounts, as in a cluster, instead of an administrator's."""
     webhook: Process | None = None
     manager: Process | None = None
     manager_ports: tuple[int, int] = (0, 0)
@@ -70,6 +75,9 @@ class Kq:
         for path in KINDS:
             # Until its storage is up a new kind answers 404 and then 429.
             _until(partial(_answers, self.cluster, path), f"{path} is served")
+        if self.as_accounts:
+            for name, account in ACCOUNTS.items():
+                self._write_kubeconfig(name, account)
 
     def start_webhook(self) -> None:
         """Issues a certificate, starts the process, lets the API server know where it is."""
@@ -139,8 +147,23 @@ class Kq:
             (*KQ, *command, "--config", str(self._configuration())),
             log,
             leashed=self.leashed,
-            environment={"KUBECONFIG": str(self.cluster.kubeconfig), **self.environment},
+            environment={"KUBECONFIG": str(self._kubeconfig(name)), **self.environment},
         )
+
+    def _kubeconfig(self, name: str) -> Path:
+        return self.folder / f"{name}.kubeconfig" if self.as_accounts else self.cluster.kubeconfig
+
+    def _write_kubeconfig(self, name: str, account: str) -> None:
+        """The admin's way in, with a token of a service account in place of the certificate."""
+        asked = {"spec": {"expirationSeconds": TOKEN_SECONDS}}
+        path = f"{NAMESPACE}/serviceaccounts/{account}/token"
+        token = self.cluster.api("POST", path, asked)["status"]["token"]
+        config = yaml.safe_load(self.cluster.kubeconfig.read_text())
+        for user in config["users"]:
+            user["user"] = {"token": token}
+        file = self._kubeconfig(name)
+        file.touch(mode=0o600)
+        file.write_text(yaml.safe_dump(config))
 
     def _configuration(self) -> Path:
         webhook = {"terminationDrainSeconds": 0, **self.settings.get("webhook", {})}

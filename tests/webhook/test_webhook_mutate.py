@@ -16,17 +16,12 @@ from reviews import (
     stored,
 )
 
-from kq.settings import (
-    BypassSettings,
-    JobSettings,
-    SecuritySettings,
-    Settings,
-    WebhookSettings,
-)
+from kq.settings import BypassSettings, JobSettings, Settings
+from kq.settings.sections import SecuritySettings, WebhookSettings
 from kq.webhook.mutate import mutate
 from kq.webhook.review import allowed, encode
 
-W9 = "held by koord-queue until quota team-a allows; see kubectl kq explain Job/j1"
+W9 = "held by koord-queue until quota team-a allows; see kubectl describe queueunit j1"
 ALL = "label,pod-labels,suspend"
 
 

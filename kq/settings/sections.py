@@ -1,24 +1,11 @@
-"""What an administrator may set: one frozen dataclass a section, read once at the start (spec 16).
+"""The sections of the configuration: one frozen dataclass each, defaults of spec 16.4."""
 
-`parse()` reads a configuration file that is already a mapping; flags and environment are laid over
-it by `kq.cli`. Names and defaults are those of spec 16.4.
-"""
-
-import difflib
-import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
 from kq.core.keys import EXCLUDED_NAMESPACES
 from kq.core.options import QuotaOptions, Selection
-from kq.errors import ConfigError
-
-API_VERSION = "scheduling.k8s.io/v1"
-KIND = "KoordQueueConfiguration"
-QUOTA_PLUGINS = ("ElasticQuotaV2",)
-OTHER_PLUGINS = ("Priority", "DefaultGroup", "defaultgroup")
 
 _POLICIES = ("Priority", "Block")
 _NAMESPACES = ("all", "labelled")
@@ -175,114 +162,3 @@ class Settings:
     def manager_user(self) -> str:
         """The user name of the manager's service account (spec 6.9)."""
         return f"system:serviceaccount:{self.installNamespace}:koord-queue"
-
-
-def parse(body: object, *, install_namespace: str = "koord-queue") -> Settings:
-    """The settings of a configuration file; ConfigError names path, value and nearest key."""
-    if body is None:
-        return Settings(installNamespace=install_namespace)
-    if not isinstance(body, Mapping):
-        raise ConfigError(f"the configuration is {body!s:.60}, not a map")
-    _check_type(body)
-    sections = {each.name: each.default_factory for each in fields(Settings) if _is_section(each)}
-    known = {*sections, "apiVersion", "kind", "plugins", "pluginConfigs"}
-    known |= {"defaultReclaimProtectTime"}
-    values: dict[str, Any] = {}
-    for key, value in body.items():
-        if key not in known:
-            raise ConfigError(f"{key} is not a known key{_nearest(str(key), known)}")
-        if key in sections:
-            values[key] = _section(sections[key], value, str(key))
-    return Settings(
-        **values, quotaPlugin=quota_plugin(body.get("plugins")), installNamespace=install_namespace
-    )
-
-
-def quota_plugin(plugins: object) -> str:
-    """The quota plugin that a list of plugins names; ElasticQuotaV2 without a list (spec 11.1)."""
-    if plugins is None:
-        return "ElasticQuotaV2"
-    if not isinstance(plugins, Sequence) or isinstance(plugins, str):
-        raise ConfigError(f"plugins is {plugins!s:.60}, not a list")
-    names = [each.get("name") if isinstance(each, Mapping) else each for each in plugins]
-    for name in names:
-        if name not in (*QUOTA_PLUGINS, *OTHER_PLUGINS):
-            known = ", ".join((*QUOTA_PLUGINS, *OTHER_PLUGINS))
-            raise ConfigError(f"plugins names {name}, not one of {known}")
-    quotas = [str(name) for name in names if name in QUOTA_PLUGINS]
-    if len(quotas) > 1:
-        raise ConfigError(f"plugins names more than one quota plugin: {', '.join(quotas)}")
-    return quotas[0] if quotas else ""
-
-
-def _check_type(body: Mapping[Any, Any]) -> None:
-    for key, wanted in (("apiVersion", API_VERSION), ("kind", KIND)):
-        if body.get(key, wanted) != wanted:
-            raise ConfigError(f"{key} is {body[key]}, not {wanted}")
-
-
-def _is_section(each: Any) -> bool:
-    return isinstance(each.default_factory, type) and is_dataclass(each.default_factory)
-
-
-def _section(section: Any, value: object, path: str) -> Any:
-    """One section, each key checked."""
-    if not isinstance(value, Mapping):
-        raise ConfigError(f"{path} is {value!s:.60}, not a map")
-    known = {each.name: each for each in fields(section)}
-    values = {}
-    for key, each in value.items():
-        if key not in known:
-            raise ConfigError(f"{path}.{key} is not a known key{_nearest(str(key), known)}")
-        values[key] = _value(known[key], each, f"{path}.{key}")
-    return section(**values)
-
-
-def _value(known: Any, value: object, path: str) -> Any:
-    if _is_section(known):
-        return _section(known.default_factory, value, path)
-    default = known.default
-    if isinstance(default, tuple):
-        if isinstance(value, list) and all(isinstance(each, str) for each in value):
-            return tuple(value)
-        raise ConfigError(f"{path} is {value!s:.60}, not a list of texts")
-    if isinstance(default, bool):
-        if isinstance(value, bool):
-            return value
-        raise ConfigError(f"{path} is {value!s:.60}, not true or false")
-    if isinstance(default, int | float | Decimal):
-        return _number(default, value, path)
-    allowed = known.metadata.get("values")
-    if not isinstance(value, str) or (allowed and value not in allowed):
-        wanted = " or ".join(allowed) if allowed else "a text"
-        raise ConfigError(f"{path} is {value!s:.60}, not {wanted}")
-    return value
-
-
-def _number(default: int | float | Decimal, value: object, path: str) -> Any:
-    """A number of the default's type, 0 or more; whole seconds also as Go durations (`1m30s`)."""
-    if isinstance(default, int) and isinstance(value, str) and path.endswith("Seconds"):
-        return seconds(value, path)
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
-        raise ConfigError(f"{path} is {value!s:.60}, not a number of 0 or more")
-    try:
-        number = type(default)(Decimal(str(value)))
-    except ArithmeticError as err:
-        raise ConfigError(f"{path} is {value!s:.60}, not a number of 0 or more") from err
-    if not 0 <= number < 2**31 or Decimal(str(value)) != Decimal(str(number)):
-        raise ConfigError(f"{path} is {value!s:.60}, not a number of 0 or more")
-    return number
-
-
-def seconds(text: str, path: str) -> int:
-    """Whole seconds of a Go duration of hours, minutes and seconds (spec 16.4)."""
-    match = re.fullmatch(r"(?:(\d{1,6})h)?(?:(\d{1,6})m)?(?:(\d{1,6})s)?", text, re.ASCII)
-    if not text or match is None:
-        raise ConfigError(f"{path} is {text}, not a duration such as 90s or 1m30s")
-    hours, minutes, rest = (int(each or 0) for each in match.groups())
-    return hours * 3600 + minutes * 60 + rest
-
-
-def _nearest(key: str, known: Any) -> str:
-    near = difflib.get_close_matches(key, [str(each) for each in known], 1)
-    return f"; did you mean {near[0]}?" if near else ""

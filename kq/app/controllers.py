@@ -1,0 +1,145 @@
+"""The manager's controllers: which reconciler works off which queue, with how many workers."""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from kq.app.watching import BY_NAME
+from kq.clock import utc_now
+from kq.decide.situation import Rules
+from kq.jobs.integration import JobIntegration
+from kq.kube.client import Client
+from kq.kube.errors import Conflict, NotFound
+from kq.kube.recorder import Recorder
+from kq.metrics import Metrics
+from kq.policies import POLICIES
+from kq.quota.resolve import is_excluded
+from kq.reconcile.controller import Controller, Reconciler, Request
+from kq.reconcile.events import Teller
+from kq.reconcile.execute import Executor
+from kq.reconcile.gather import Gatherer
+from kq.reconcile.grants import GrantsReconciler
+from kq.reconcile.hub import Hub
+from kq.reconcile.job import JobReconciler
+from kq.reconcile.owners import Owners
+from kq.reconcile.pods import PodsReconciler
+from kq.reconcile.queue import QueueReconciler
+from kq.reconcile.quotas import QuotasReconciler
+from kq.reconcile.status import StatusReconciler
+from kq.reconcile.units import UnitsReconciler
+from kq.reconcile.watches import Watches
+from kq.settings import Settings
+from kq.workqueue.queue import WorkQueue
+
+WORKERS = {"job": 16, "queue": 1, "grants": 16, "units": 8, "quotas": 1, "status": 2, "pods": 1}
+"""Cycles run one at a time over all Queues (spec 10.8); the others may work side by side."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """What reconcilers are built from."""
+
+    client: Client
+    hub: Hub
+    watches: Watches
+    recorder: Recorder
+    settings: Settings
+    metrics: Metrics
+    integrations: Mapping[str, JobIntegration]
+    default_policy: str
+    first_runs: Mapping[str, datetime]
+
+
+def make_controllers(parts: Parts) -> dict[str, Controller]:
+    """All of them, by name."""
+    teller = Teller(parts.recorder)
+    executor = Executor(
+        client=parts.client, hub=parts.hub, teller=teller, integrations=parts.integrations
+    )
+    reconcilers = {**_deciders(parts, executor, teller), **_keepers(parts, teller)}
+    queues: Mapping[str, WorkQueue[Request]] = {
+        name: getattr(parts.hub.queues, name) for name in WORKERS
+    }
+    return {
+        name: Controller(
+            name=name,
+            reconciler=each,
+            queue=queues[name],
+            metrics=parts.metrics,
+            workers=WORKERS[name],
+            quiet=(Conflict, NotFound),
+        )
+        for name, each in reconcilers.items()
+    }
+
+
+def _deciders(parts: Parts, executor: Executor, teller: Teller) -> dict[str, Reconciler]:
+    """Those who bring jobs and units on."""
+    hub, scheduling = parts.hub, parts.metrics.scheduling
+    return {
+        "job": JobReconciler(
+            watches=parts.watches,
+            hub=hub,
+            executor=executor,
+            gatherer=_gatherer(parts),
+            metrics=scheduling,
+            clock=utc_now,
+        ),
+        "queue": QueueReconciler(hub=hub, metrics=scheduling, clock=utc_now),
+        "grants": GrantsReconciler(
+            hub=hub, executor=executor, teller=teller, metrics=scheduling, clock=utc_now
+        ),
+        "units": UnitsReconciler(hub=hub, executor=executor, teller=teller, clock=utc_now),
+    }
+
+
+def _gatherer(parts: Parts) -> Gatherer:
+    jobs, selection = parts.settings.jobs, parts.settings.selection
+    return Gatherer(
+        watches=parts.watches,
+        hub=parts.hub,
+        owners=Owners(parts.client),
+        is_excluded=lambda namespace: is_excluded(namespace, selection),
+        holds_unmatched=jobs.unmatchedJobs == "hold",
+        bypass_enabled=parts.settings.security.bypass.enabled,
+        rules=Rules(
+            slipped=jobs.slippedJobs,
+            grace_seconds=jobs.slippedGraceSeconds,
+            finished_ttl_seconds=jobs.finishedUnitTTLSeconds,
+        ),
+        first_runs=parts.first_runs,
+    )
+
+
+def _keepers(parts: Parts, teller: Teller) -> dict[str, Reconciler]:
+    """Those who look after Queues, quotas and pods."""
+    namespace, watches = parts.settings.installNamespace, parts.watches
+    return {
+        "quotas": QuotasReconciler(
+            client=parts.client,
+            hub=parts.hub,
+            teller=teller,
+            queues=watches.queues.lister,
+            same_name=lambda name: watches.quotas.lister.by_index(BY_NAME, name),
+            namespace=namespace,
+            default_policy=parts.default_policy,
+        ),
+        "status": StatusReconciler(
+            client=parts.client,
+            hub=parts.hub,
+            queues=watches.queues.lister,
+            namespace=namespace,
+            policies=tuple(POLICIES),
+            metrics=parts.metrics.scheduling,
+            clock=utc_now,
+            monotonic=time.monotonic,
+        ),
+        "pods": PodsReconciler(
+            pods=watches.pods.lister,
+            hub=parts.hub,
+            teller=teller,
+            limit_seconds=parts.settings.quota.terminatingLimitSeconds,
+            clock=utc_now,
+        ),
+    }

@@ -1,0 +1,77 @@
+"""What the manager watches."""
+
+from collections.abc import Callable, Mapping
+
+from kq.app.process import Counted
+from kq.core import podviews, views
+from kq.core.kinds import (
+    ELASTIC_QUOTA,
+    LIMIT_RANGE,
+    NAMESPACE,
+    POD,
+    PRIORITY_CLASS,
+    QUEUE,
+    QUEUE_UNIT,
+    RUNTIME_CLASS,
+)
+from kq.core.model import JobView
+from kq.jobs.integration import JobIntegration
+from kq.kube.client import Client
+from kq.kube.informer import Informer
+from kq.reconcile.watches import BY_NAMESPACE, Watches
+from kq.reconcile.wiring import by_namespace
+
+BY_NAME = "name"
+
+
+def make_watches(
+    client: Client, namespace: str, integrations: Mapping[str, JobIntegration], counted: Counted
+) -> Watches:
+    """One informer a kind; those of kinds that may be absent look again (spec 4.7)."""
+    return Watches(
+        units=Informer(client=client, kind=QUEUE_UNIT, decode=views.unit, metrics=counted),
+        queues=Informer(
+            client=client,
+            kind=QUEUE,
+            decode=views.queue,
+            namespace=namespace,
+            metrics=counted,
+        ),
+        quotas=Informer(
+            client=client,
+            kind=ELASTIC_QUOTA,
+            decode=views.quota,
+            indexes={BY_NAME: lambda quota: (quota.name,)},
+            optional=True,
+            metrics=counted,
+        ),
+        namespaces=Informer(client=client, kind=NAMESPACE, decode=views.namespace, metrics=counted),
+        pods=Informer(client=client, kind=POD, decode=podviews.pod, metrics=counted),
+        jobs={
+            kind: Informer(
+                client=client,
+                kind=each.kind,
+                decode=_job_decoder(each),
+                optional=kind != "Job",
+                metrics=counted,
+            )
+            for kind, each in integrations.items()
+        },
+        priority_classes=Informer(
+            client=client, kind=PRIORITY_CLASS, decode=podviews.priority_class, metrics=counted
+        ),
+        limit_ranges=Informer(
+            client=client,
+            kind=LIMIT_RANGE,
+            decode=podviews.limit_range,
+            indexes={BY_NAMESPACE: by_namespace},
+            metrics=counted,
+        ),
+        runtime_classes=Informer(
+            client=client, kind=RUNTIME_CLASS, decode=podviews.runtime_class, metrics=counted
+        ),
+    )
+
+
+def _job_decoder(integration: JobIntegration) -> Callable[[bytes], JobView]:
+    return lambda raw: integration.view(views.decode_object(raw))

@@ -1,0 +1,10 @@
+"""What an administrator may set, read once at the start (spec 16).
+
+Belongs here: the sections with their defaults, and reading them from a mapping. Does not: files,
+flags and environment (`cli`), which are laid over them.
+"""
+
+from kq.settings.parse import parse
+from kq.settings.sections import BypassSettings, JobSettings, Settings
+
+__all__ = ["BypassSettings", "JobSettings", "Settings", "parse"]
