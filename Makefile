@@ -24,8 +24,7 @@ $(VENV)/.installed: requirements.txt pyproject.toml
 	@touch $@
 
 demo: install ## two teams' jobs wait their turn on a real control plane; ends by itself
-	@$(PLANE) build
-	@PYTHONPATH=tests $(BIN)/python -m demo
+	@PYTHONPATH=tests:. $(BIN)/python -m demo
 
 test: install ## all tests; builds the control plane first if it is not in the cache
 	@$(PLANE) build

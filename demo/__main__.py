@@ -52,7 +52,7 @@ def play(binaries: Path, folder: Path, show: Show) -> int:
         shutil.rmtree(folder)
         show.line("interrupted; nothing was left running, nothing was left behind")
         return INTERRUPTED
-    except (DemoError, ControlPlaneError, OSError) as err:
+    except Exception as err:  # whatever it was, a log is named
         for line in failure.report(err, folder):
             show.line(line, style="red")
         return 1

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from controlplane.errors import ControlPlaneError
+
 LINES_SHOWN = 12
 
 
@@ -12,7 +14,8 @@ class DemoError(Exception):
 
 def report(error: Exception, folder: Path) -> list[str]:
     """The lines that a person needs after a failure: what, which log, its last lines."""
-    lines = [f"the demo failed: {error}"]
+    foreseen = isinstance(error, DemoError | ControlPlaneError)
+    lines = [f"the demo failed: {error if foreseen else repr(error)}"]
     for log in _worth_reading(str(error), folder):
         lines += [f"log {log}, its last lines:", *_end_of(log)]
     return [*lines, f"all logs and data stay in {folder} until you delete it"]

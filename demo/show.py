@@ -87,7 +87,7 @@ class Show:
 
 def drawn(picture: Picture) -> RenderableType:
     """The bar of the quota over the table of its queue."""
-    table = Table(expand=True, pad_edge=False)
+    table = Table(expand=True)
     for title in ("JOB", "PHASE", "STATUS", "AGE"):
         table.add_column(title, no_wrap=True)
     table.add_column("MESSAGE", ratio=1)

@@ -1,5 +1,6 @@
 """Control plane, webhook and manager in a temporary folder; all of it ends with the block."""
 
+import http.client
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -47,9 +48,14 @@ def running(folder: Path, binaries: Path, show: Show) -> Iterator[Stage]:
             show.process(process)
         show.chapter("kq")
         kq = Kq(cluster=plane.cluster, folder=folder / "kq")
+        stage = Stage(folder=folder, plane=plane, kq=kq)
         try:
             _start_kq(kq, show)
-            yield Stage(folder=folder, plane=plane, kq=kq)
+            yield stage
+        except (OSError, http.client.HTTPException):
+            # More often than not the API server has died, and its log says why.
+            stage.check()
+            raise
         finally:
             kq.stop_manager()
             kq.stop_webhook()

@@ -3,6 +3,7 @@
 Whole objects are read in `kq.core.views` and written in `kq.core.wire`.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -21,16 +22,18 @@ from kq.errors import DecodeError
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 ZERO = Resources.of({})
 
-_GO_TIME = " +0000 UTC"
+_GO_TIME = re.compile(
+    r"(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d(?:\.\d{1,9})?) ([+-]\d{4}) \S{1,20}(?: m=\S+)?", re.ASCII
+)
 
 
 def parse_time(text: object) -> datetime | None:
     """The time of an RFC 3339 text, or of Go's default form (spec 21.2); None if it is neither."""
     if not isinstance(text, str) or not text:
         return None
-    text = text.partition(" m=")[0]
-    if text.endswith(_GO_TIME):
-        text = text.removesuffix(_GO_TIME).replace(" ", "T", 1) + "Z"
+    match = _GO_TIME.fullmatch(text)
+    if match is not None:
+        text = f"{match[1]}T{match[2][:15]}{match[3]}"
     try:
         time = datetime.fromisoformat(text)
     except ValueError:

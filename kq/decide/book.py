@@ -17,7 +17,7 @@ from kq.decide import standing as stand
 from kq.decide.accounts import Accounts
 from kq.decide.charge import request_of
 from kq.decide.cycle import Line, Outcome, run_cycle
-from kq.decide.jobs import JobIndex, JobKey, holder_of
+from kq.decide.jobs import JobIndex, JobKey, holder_of, named_job
 from kq.decide.ledger import Ledger
 from kq.decide.places import Place, Places, told_by
 from kq.decide.standing import Candidate, KeptBack, Standing, Surroundings
@@ -71,7 +71,7 @@ class Book:
                 self._namespaces[view.name] = view
                 inside = [unit for unit in self.units.values() if unit.namespace == view.name]
                 self._restand(unit.key for unit in inside)
-                self._recharge({holder_of(unit) for unit in inside})
+                self._recharge({*map(holder_of, inside), *self.jobs.owners(view.name)})
 
     def lost(self, view: View) -> None:
         """An informer shows that this object is gone."""
@@ -116,10 +116,11 @@ class Book:
         Only a change of names, parents or permissions (`structure_changed`) moves units.
         """
         old, self.quotas = self.quotas, quotas
-        self.usage.set_ancestry(quotas.ancestry)
+        fallen = self.usage.set_ancestry(quotas.ancestry)
         if structure_changed:
             self._restand(self.units)
-            self._recharge({holder_of(unit) for unit in self.units.values()})
+            self._recharge({*map(holder_of, self.units.values()), *self.jobs.owners()})
+        self._woken.update(self.places.sharing(fallen, quotas.ancestry))
         for name, waiting in self.places.lists():
             drawn_on = {shape.quota for shape in waiting.shapes()}
             if any(old.chain(each) != quotas.chain(each) for each in drawn_on):
@@ -220,17 +221,20 @@ class Book:
             self.units[key] = unit
             self.jobs.put_unit(unit)
             self._restand([key])
-        holders = {holder_of(each) for each in (old, unit) if each is not None}
-        self._recharge(holders)
-        if old is None or unit is None:
-            for uid in holders:
-                self._restand(each.key for each in self.jobs.units_of(uid) if each.key != key)
+        both = [each for each in (old, unit) if each is not None]
+        self._recharge({holder_of(each) for each in both})
+        if old is None or unit is None or holder_of(old) != holder_of(unit):
+            for each in both:
+                self._restand_namesakes(holder_of(each), named_job(each))
 
     def _job_changed(self, uid: str, key: JobKey | None = None) -> None:
         self._recharge([uid])
-        self._restand(each.key for each in self.jobs.units_of(uid))
-        if key is not None:
-            self._restand(each.key for each in self.jobs.units_naming(key))
+        self._restand_namesakes(uid, key or self.jobs.key_of(uid))
+
+    def _restand_namesakes(self, uid: str, key: JobKey | None) -> None:
+        """All units of one job, those that only name it included."""
+        units = self.jobs.units_of(uid) + (self.jobs.units_naming(key) if key else [])
+        self._restand({each.key for each in units})
 
     def _queue_changed(self, queue: Queue) -> None:
         old = self.queues.get(queue.name)

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from kq.core.keys import MAX_JOBS
 from kq.core.model import Grant, PodSet, QueueUnit
 from kq.core.resources import ZERO, Resources
+from kq.core.wire import grants_for
 from kq.decide.pods import PODS, PodGroup
 
 ONE_JOB = Resources.of(dict.fromkeys(MAX_JOBS, 1))
@@ -23,7 +24,7 @@ def charge_of(unit: QueueUnit, pods: PodGroup | None) -> Resources:
 
     Without grants its live pods alone count. Pods of no known pod set are counted as they are.
     """
-    grants = {grant.name: grant for grant in unit.grants} if unit.holds_quota else {}
+    grants = {grant.name: grant for grant in _held(unit)}
     live = dict(pods.by_pod_set) if pods else {}
     if not grants and not live:
         return ZERO
@@ -35,6 +36,13 @@ def charge_of(unit: QueueUnit, pods: PodGroup | None) -> Resources:
     for name in grants.keys() | live.keys():
         total = total + _granted(unit, grants.get(name)).maximum(live.get(name, ZERO))
     return Resources.of(dict(total.items()))
+
+
+def _held(unit: QueueUnit) -> Sequence[Grant]:
+    """Its grants; one that somebody else let go without any counts as its pod sets (15.3)."""
+    if not unit.holds_quota:
+        return ()
+    return unit.grants or grants_for(unit.pod_sets)
 
 
 def _granted(unit: QueueUnit, grant: Grant | None) -> Resources:

@@ -31,6 +31,19 @@ class JobIndex:
         self._by_key[key] = uid
         return True
 
+    def key_of(self, uid: str) -> JobKey | None:
+        """Kind, namespace and name of a job; None if it is not there."""
+        known = self._jobs.get(uid)
+        return known[0] if known else None
+
+    def owners(self, namespace: str | None = None) -> list[str]:
+        """UIDs of all owners of pods, or of those in one namespace."""
+        return [
+            uid
+            for uid, group in self._groups.items()
+            if namespace is None or group.namespace == namespace
+        ]
+
     def drop(self, uid: str, key: JobKey) -> None:
         """A job is gone."""
         self._jobs.pop(uid, None)

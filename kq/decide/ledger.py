@@ -9,6 +9,9 @@ from dataclasses import dataclass, field
 
 from kq.core.model import QueueUnit
 
+MOST_REMEMBERED = 4096
+"""UIDs of units that are gone: for as long as an answer to a write of them may be under way."""
+
 
 @dataclass(slots=True)
 class Entry:
@@ -40,6 +43,7 @@ class Ledger:
 
     def __init__(self) -> None:
         self._entries: dict[str, Entry] = {}
+        self._gone: dict[str, None] = {}
 
     def get(self, key: str) -> Entry | None:
         """What is known of a unit."""
@@ -49,7 +53,16 @@ class Ledger:
         """The informer shows the unit."""
         entry = self._entries.setdefault(view.key, Entry())
         entry.stored = view
-        if entry.written is not None and self._is_news(entry, entry.written, view):
+        written, version = entry.written, view.resource_version
+        if written is not None and view.uid != written.uid:
+            return entry
+        if version in entry.own_versions:
+            if written is not None and version == written.resource_version:
+                entry.written = None
+                # A further write may be under way that was decided on this version.
+                entry.own_versions = {version}
+            return entry
+        if written is None or view.attempts >= written.attempts:
             entry.written = None
             entry.own_versions.clear()
         return entry
@@ -57,14 +70,19 @@ class Ledger:
     def gone(self, key: str, uid: str) -> Entry | None:
         """The informer shows that the unit is deleted; a later one of that name that we have
         already made stays."""
+        self._gone[uid] = None
+        if len(self._gone) > MOST_REMEMBERED:
+            del self._gone[next(iter(self._gone))]
         entry = self._entries.get(key)
         if entry is None:
             return None
         entry.stored = None
+        if entry.grant is not None and entry.grant.uid == uid:
+            entry.grant = None
         if entry.written is not None and entry.written.uid == uid:
             entry.written = None
             entry.own_versions.clear()
-        if entry.written is None:
+        if entry.effective is None:
             del self._entries[key]
         return entry
 
@@ -81,8 +99,14 @@ class Ledger:
         """
         entry = self._entries.setdefault(view.key, Entry())
         entry.grant = None
+        if view.uid in self._gone:
+            # Its end was shown before this answer came: nothing would ever take it out again.
+            if entry.effective is None:
+                del self._entries[view.key]
+            return entry
         shown = entry.stored.resource_version if entry.stored else ""
-        if shown != seen and shown not in entry.own_versions:
+        is_same = entry.stored is not None and entry.stored.uid == view.uid
+        if is_same and shown != seen and shown not in entry.own_versions:
             entry.written = None
             entry.own_versions.clear()
             return entry
@@ -102,11 +126,3 @@ class Ledger:
         if entry is not None:
             entry.grant = None
         return entry
-
-    @staticmethod
-    def _is_news(entry: Entry, written: QueueUnit, view: QueueUnit) -> bool:
-        if view.uid != written.uid:
-            return False
-        if view.resource_version == written.resource_version:
-            return True
-        return view.resource_version not in entry.own_versions and view.attempts >= written.attempts

@@ -115,6 +115,8 @@ class Places:
 def told_by(unit: QueueUnit) -> Problem | None:
     """What the unit's object says of why it waits; None if it says nothing yet."""
     condition = unit.condition("QuotaReserved")
-    if unit.raw_phase != Phase.ENQUEUED or condition is None or condition.status:
+    if condition is None or condition.status:
+        return None
+    if unit.phase is not None and unit.raw_phase != Phase.ENQUEUED:
         return None
     return Problem(condition.reason, unit.message)

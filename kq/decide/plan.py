@@ -108,6 +108,10 @@ def _waits(now: Situation, unit: QueueUnit) -> list[Action]:
 def _holds(now: Situation, unit: QueueUnit) -> list[Action]:
     """A unit with grants: its job is released, and told Running once it runs."""
     job = now.job
+    if not unit.grants and unit.pod_sets:
+        # Somebody else let it go: it is counted before anything follows from it (spec 15.3).
+        grants = wire.grants_for(unit.pod_sets)
+        return [PatchStatus(unit, wire.status_patch(unit, now.now, grants=grants, granted=True))]
     if job.suspended:
         if now.pods.live or now.pods.stuck:
             return []  # never beside pods of an earlier run (spec 24.3)

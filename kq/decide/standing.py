@@ -103,7 +103,7 @@ def standing_of(unit: QueueUnit, job: JobFacts, around: Surroundings) -> Standin
 def _own_reason(unit: QueueUnit, job: JobFacts) -> Problem | None:
     """What in the unit or its job keeps it back, whatever its quota."""
     consumer = unit.consumer
-    name = f"{consumer.namespace}/{consumer.name}" if consumer else ""
+    name = f"{consumer.namespace or unit.namespace}/{consumer.name}" if consumer else ""
     if consumer and consumer.namespace and consumer.namespace != unit.namespace:
         return Problem(Reason.MISCONFIGURED, messages.m18(name))
     if job.other_unit is not None:

@@ -24,13 +24,17 @@ class UsageIndex:
         self._own: dict[str, dict[str, int]] = {}
         self._levels: dict[str, dict[str, int]] = {}
 
-    def set_ancestry(self, ancestry: Ancestry) -> None:
-        """The tree has changed: usage moves at once."""
-        self._ancestry = ancestry
-        self._levels = {}
+    def set_ancestry(self, ancestry: Ancestry) -> set[str]:
+        """The tree has changed: usage moves at once; the levels that have less in use now."""
+        before, self._ancestry, self._levels = self._levels, ancestry, {}
         for quota, amounts in self._own.items():
             for level in ancestry(quota):
                 _add(self._levels.setdefault(level, {}), amounts.items(), 1)
+        return {
+            level
+            for level, amounts in before.items()
+            if any(self.of(level).get(name, 0) < amount for name, amount in amounts.items())
+        }
 
     def charge(self, holder: str, quota: str, amount: Resources) -> str | None:
         """Replace what the holder has in use; the quota that got something back, if one did."""

@@ -100,7 +100,8 @@ class Gatherer:
 
     def _is_managed(self, job: JobView, quota: str | None) -> bool:
         """Spec 5.1, for a job that has no unit yet and is no child."""
-        if job.managed_by_other or self._is_excluded(self._namespace(job.namespace)):
+        namespace = self._namespace(job.namespace)
+        if job.managed_by_other or namespace.terminating or self._is_excluded(namespace):
             return False
         if quota is None and not self._holds_unmatched:
             return False

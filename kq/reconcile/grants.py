@@ -1,4 +1,9 @@
-"""Writes the grants that cycles decided; one that cannot be written is taken back."""
+"""Writes the grants that cycles decided.
+
+A conflict means that the unit has changed and no watch has shown it yet: the grant counts on, and
+is taken back once the change is seen. Taken back at once it would be decided anew on the same old
+view, over and over.
+"""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -10,7 +15,7 @@ from kq.core.model import Condition, Phase, QueueUnit
 from kq.decide.conditions import admitted
 from kq.decide.places import told_by
 from kq.decide.standing import quota_of
-from kq.kube.errors import Conflict, Indeterminate, NotFound
+from kq.kube.errors import Indeterminate, NotFound
 from kq.metrics import SchedulingMetrics
 from kq.reconcile.controller import Request, Result
 from kq.reconcile.events import Teller
@@ -55,9 +60,8 @@ class GrantsReconciler:
     async def _write(self, unit: QueueUnit, grant: QueueUnit) -> None:
         try:
             written = await self._executor.patch_status(unit, grant_patch(unit, grant))
-        except (Conflict, NotFound):
-            self._hub.revoke(unit.key)
-            return
+        except NotFound:
+            return  # the informer will show its end, and the grant goes with it
         except Indeterminate:
             # It counts as done until a read tells (spec 10.8).
             await self._settle(unit)

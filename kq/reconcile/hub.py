@@ -61,8 +61,11 @@ class Hub:
         self.pump()
 
     def revoke(self, key: str) -> None:
-        """A decided grant could not be written."""
+        """A decided grant is taken back; its job was not looked at while it was to be written."""
         self.book.revoke(key)
+        unit = self.book.units.get(key)
+        if unit is not None:
+            self.enqueue_job_of(unit)
         self.pump()
 
     def enqueue_job_of(self, unit: QueueUnit) -> None:

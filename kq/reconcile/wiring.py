@@ -64,7 +64,14 @@ class Wiring:
             if view is not None:
                 self._hub.enqueue_job_of(view)
                 self._queue_maybe_empty(view)
+        self._look_at_grant(new)
         self._hub.pump()
+
+    def _look_at_grant(self, unit: QueueUnit | None) -> None:
+        """A grant that is still to be written may rest on an older version."""
+        entry = self._hub.book.ledger.get(unit.key) if unit else None
+        if unit is not None and entry is not None and entry.grant is not None:
+            self._hub.queues.grants.add(Request(unit.namespace, unit.name))
 
     def _queue_maybe_empty(self, unit: QueueUnit) -> None:
         """With its last unit goes the Queue of a quota that is gone (spec 3.8)."""

@@ -105,12 +105,14 @@ def _number(default: int | float | Decimal, value: object, path: str) -> Any:
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise ConfigError(f"{path} is {value!s:.60}, not a number of 0 or more")
     try:
-        number = type(default)(Decimal(str(value)))
+        exact = Decimal(str(value))
     except ArithmeticError as err:
         raise ConfigError(f"{path} is {value!s:.60}, not a number of 0 or more") from err
-    if not 0 <= number < 2**31 or Decimal(str(value)) != Decimal(str(number)):
+    if not exact.is_finite() or not 0 <= exact < 2**31:
         raise ConfigError(f"{path} is {value!s:.60}, not a number of 0 or more")
-    return number
+    if isinstance(default, int) and exact != int(exact):
+        raise ConfigError(f"{path} is {value!s:.60}, not a whole number of 0 or more")
+    return type(default)(exact)
 
 
 def seconds(text: str, path: str) -> int:

@@ -109,7 +109,7 @@ class WebhookSettings:
 class ApiSettings:
     """Requests to the API server."""
 
-    qps: float = 0
+    qps: float = 0.0
     """Requests a second at most; 0: the server's own limits alone."""
     burst: int = 0
     maxInFlight: int = 64

@@ -8,7 +8,7 @@ import objects
 from ground import Condition, Ground, Object
 
 from kq.core import keys
-from kq.core.kinds import ELASTIC_QUOTA, EVENT, JOB, POD, QUEUE, QUEUE_UNIT, ResourceKind
+from kq.core.kinds import CONFIG_MAP, ELASTIC_QUOTA, EVENT, JOB, POD, QUEUE, QUEUE_UNIT, ResourceKind
 
 INSTALLED_IN = "koord-queue"
 HOLDING = ("Reserved", "Dequeued", "Running")
@@ -136,6 +136,22 @@ class World:
 
     def seen_job(self, name: str) -> Object | None:
         return self.ground.read(JOB, self.namespace, name)
+
+    def created(self, name: str) -> str:
+        """When a job was created, to the second as the API server keeps it."""
+        return str(self.wait_job(name, bool)["metadata"]["creationTimestamp"])
+
+    def next_second(self, name: str) -> None:
+        """Returns when what is created now is younger than that job, as far as anybody can see."""
+        probe = self.name_of("clock")
+
+        def later() -> bool:
+            body = {"metadata": {"name": probe, "namespace": self.namespace}}
+            made = self.ground.create(CONFIG_MAP, body)["metadata"]["creationTimestamp"]
+            self.ground.delete(CONFIG_MAP, self.namespace, probe)
+            return bool(made > self.created(name))
+
+        self.ground.until(later, "a second is over")
 
     def change_job(self, name: str, patch: Mapping[str, Any]) -> None:
         self.change(JOB, name, patch)

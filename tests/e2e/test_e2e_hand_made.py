@@ -1,0 +1,61 @@
+"""Units that somebody makes by hand (the manual's example, and what it must not open)."""
+
+from world import World
+
+
+def consumer(name: str, namespace: str) -> dict[str, str]:
+    return {"apiVersion": "batch/v1", "kind": "Job", "name": name, "namespace": namespace}
+
+
+def test_a_unit_without_a_job_is_granted_and_holds_its_quota(world: World) -> None:
+    a = world.quota("a", cpu=2, memory="4Gi")
+    world.hand_made("place", {"queue": a, "priority": 5, "resource": {"cpu": "2"}})
+    world.wait_phase("place", "Dequeued")
+    world.submit(world.manifest("first", a, cpu=2))
+    world.wait_message("first", f"waiting for quota {a}: 2 cpu requested, not enough free of 2")
+    world.delete_unit("place")
+    world.wait_granted("first")
+
+
+def test_the_manual_s_unit_waits_for_its_job_and_becomes_its_unit(world: World) -> None:
+    a = world.quota("a", cpu=2, memory="4Gi")
+    spec = {
+        "queue": a,
+        "priority": 200,
+        "consumerRef": consumer("important-job", world.namespace),
+        "resource": {"cpu": "2", "memory": "4Gi"},
+    }
+    made = world.unit(world.hand_made("high-priority-job", spec))
+    world.wait_message("high-priority-job", f"job {world.namespace}/important-job does not exist")
+    world.submit(world.manifest("important-job", a, cpu=1))
+    world.wait_granted("high-priority-job")
+    world.wait_pods("important-job")
+    unit = world.unit("high-priority-job")
+    assert unit["metadata"]["uid"] == made["metadata"]["uid"]
+    assert unit["spec"]["priority"] == 200
+    assert unit["spec"]["resource"] == {"cpu": "1"}
+    job = world.seen_job("important-job")
+    assert job
+    assert unit["metadata"]["ownerReferences"][0]["uid"] == job["metadata"]["uid"]
+    assert world.seen_unit("important-job") is None
+
+
+def test_a_unit_for_a_job_of_another_namespace_is_never_granted(world: World) -> None:
+    a = world.quota("a", cpu=2)
+    spec = {"queue": a, "consumerRef": consumer("theirs", "default"), "resource": {"cpu": "1"}}
+    world.hand_made("sly", spec, quota=a)
+    world.wait_message("sly", "consumer default/theirs is in another namespace")
+
+
+def test_a_second_unit_for_a_job_is_never_granted(world: World) -> None:
+    a = world.quota("a", cpu=2)
+    world.submit(world.manifest("first", a, cpu=1))
+    world.wait_granted("first")
+    spec = {
+        "queue": a,
+        "consumerRef": consumer("first", world.namespace),
+        "resource": {"cpu": "1"},
+    }
+    world.hand_made("second", spec, quota=a)
+    ours = f"{world.namespace}/first"
+    world.wait_message("second", f"job {ours} is already queued as {ours}")

@@ -1,0 +1,543 @@
+"""Whatever happens, in whatever order: what must hold of the book (spec 24.1, 24.5, 24.8).
+
+A machine plays a small cluster: units on an API server whose events come late, writes that are
+answered late or refused, quotas and Queues that are edited, pods that come and go. Cycles run only
+for Queues that the book says are woken. What should come of it is computed from scratch, naively.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from random import Random
+
+import msgspec
+from builders import (
+    NOW,
+    amounts,
+    at,
+    book,
+    changed,
+    granted,
+    job_view,
+    pod,
+    pod_set,
+    queue,
+    quota,
+    quotas,
+    stamp,
+    unit,
+)
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from kq.core import keys
+from kq.core.model import Condition, Phase, QueueUnit, Quota
+from kq.core.plugins import Problem
+from kq.decide.places import told_by
+from kq.decide.standing import Candidate, JobFacts, Surroundings, standing_of
+
+QUOTAS = ("a", "b", "c", "d", "e")
+SHARED = "shared"
+"""A Queue made by hand; any unit may name it."""
+QUEUES = (*QUOTAS, SHARED)
+HELD = (Phase.DEQUEUED, Phase.RUNNING)
+
+names = st.sampled_from(QUOTAS)
+parents = st.sampled_from(("", *QUOTAS, "missing"))
+limits = st.builds(
+    amounts,
+    cpu=st.sampled_from((None, 2, 4, 6, 9)),
+    pods=st.sampled_from((None, None, 3)),
+    gpu=st.sampled_from((None, None, 1)),
+)
+minimums = st.sampled_from((amounts(), amounts(cpu=2)))
+policies = st.sampled_from(("Priority", "Block", "Block", ""))
+roles = st.sampled_from(
+    (
+        (pod_set(cpu=1),),
+        (pod_set(cpu=2),),
+        (pod_set(count=3, cpu=1),),
+        (pod_set(cpu=5),),
+        (pod_set(cpu=1, gpu=1),),
+        (pod_set("head", cpu=1), pod_set("worker", 2, cpu=2)),
+    )
+)
+annotations = st.sampled_from(({}, {}, {keys.SKIP_IMPOSSIBLE[0]: "true"}))
+
+
+def order(each: QueueUnit) -> tuple[int, str, str]:
+    """Spec 10.4, in its own words."""
+    return (-(each.priority or 0), each.annotations[keys.JOB_CREATION], each.key)
+
+
+class Cluster(RuleBasedStateMachine):
+    """The API server's truth, and a book that is told of it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.units: dict[str, QueueUnit] = {}
+        self.events: dict[str, list[QueueUnit | None]] = {}
+        self.shown: dict[str, QueueUnit] = {}
+        self.jobs: dict[str, object] = {}
+        self.pods: dict[str, object] = {}
+        self.stuck: set[str] = set()
+        self.quotas: dict[str, Quota] = {}
+        self.queues: dict[str, object] = {}
+        self.to_write: list[str] = []
+        self.made = 0
+        self.book = book()
+
+    # -- set-up --------------------------------------------------------------------------------
+
+    @initialize(data=st.data())
+    def begin(self, data: st.DataObject) -> None:
+        """A tree of at most three levels, and a Queue for each quota."""
+        above = {"a": "", "b": "a", "c": "a", "d": "b", "e": data.draw(st.sampled_from(("", "d")))}
+        for name in QUOTAS:
+            each = {"limit": data.draw(limits), "minimum": data.draw(minimums)}
+            self.quotas[name] = quota(name, parent=above[name], **each)
+        self.book.set_quotas(quotas(*self.quotas.values()), structure_changed=True)
+        for name in QUEUES:
+            fields = {"policy": data.draw(policies), "annotations": data.draw(annotations)}
+            self.put_queue(queue(name, **fields))
+
+    # -- units ---------------------------------------------------------------------------------
+
+    def store(self, view: QueueUnit | None, key: str) -> None:
+        """The server has this now; the informer shows it later."""
+        if view is None:
+            del self.units[key]
+        else:
+            self.units[key] = view
+        self.events.setdefault(key, []).append(view)
+
+    def edit(self, key: str, **fields: object) -> None:
+        self.store(changed(self.units[key], **fields), key)
+
+    def pick(self, data: st.DataObject, *phases: Phase) -> str | None:
+        keys_ = [key for key, each in self.units.items() if each.phase in phases]
+        return data.draw(st.sampled_from(sorted(keys_))) if keys_ else None
+
+    @rule(
+        of=names,
+        pod_sets=roles,
+        priority=st.sampled_from((None, 1, 2)),
+        minute=st.integers(0, 3),
+        shared=st.booleans(),
+    )
+    def submit(self, of, pod_sets, priority, minute, shared) -> None:
+        self.made += 1
+        name = f"u{self.made:02}"
+        made = unit(
+            name, namespace="ns", quota=of, pod_sets=pod_sets, priority=priority, minute=minute
+        )
+        if shared:
+            named = {**made.annotations, keys.QUEUE_NAME[0]: SHARED}
+            made = msgspec.structs.replace(made, annotations=named)
+        self.jobs[name] = job_view(name, namespace="ns")
+        self.book.saw(self.jobs[name])
+        self.store(made, made.key)
+
+    @rule(data=st.data(), priority=st.sampled_from((None, 0, 3)))
+    def edit_priority(self, data, priority) -> None:
+        if key := self.pick(data, Phase.ENQUEUED, *HELD):
+            self.edit(key, priority=priority)
+
+    @rule(data=st.data(), pod_sets=roles)
+    def edit_request(self, data, pod_sets) -> None:
+        if key := self.pick(data, Phase.ENQUEUED):
+            self.edit(key, pod_sets=pod_sets)
+
+    @rule(data=st.data(), of=names)
+    def move(self, data, of) -> None:
+        """Not while pods are there: theirs is the quota that they were made for."""
+        key = self.pick(data, Phase.ENQUEUED)
+        if key and not self.pods_of(self.units[key].name):
+            self.edit(key, labels={keys.QUOTA_LABEL: of}, queue=of)
+
+    @rule(data=st.data(), active=st.booleans())
+    def activate(self, data, active) -> None:
+        if key := self.pick(data, Phase.ENQUEUED):
+            self.edit(key, active=active)
+
+    @rule(data=st.data())
+    def end(self, data) -> None:
+        if key := self.pick(data, *HELD):
+            self.edit(key, phase=Phase.SUCCEED, raw_phase="Succeed", grants=())
+
+    @rule(data=st.data())
+    def requeue(self, data) -> None:
+        if key := self.pick(data, *HELD):
+            self.edit(key, phase=Phase.ENQUEUED, raw_phase="Enqueued", grants=())
+
+    @rule(data=st.data())
+    def scale(self, data) -> None:
+        """Grants of one that holds quota go down to one replica (spec 9.17)."""
+        if key := self.pick(data, *HELD):
+            held = self.units[key]
+            lower = tuple(msgspec.structs.replace(each, replicas=1) for each in held.grants)
+            self.edit(key, grants=lower)
+
+    @rule(data=st.data())
+    def delete_job(self, data) -> None:
+        if key := self.pick(data, *Phase):
+            view = self.jobs.pop(self.units[key].name)
+            self.book.lost(view)
+            self.store(None, key)
+
+    @precondition(lambda self: any(self.events.values()))
+    @rule(data=st.data())
+    def show(self, data) -> None:
+        """The informer shows one more version of one unit."""
+        self.show_next(data.draw(st.sampled_from(sorted(k for k, v in self.events.items() if v))))
+
+    def show_next(self, key: str) -> None:
+        view = self.events[key].pop(0)
+        if view is None:
+            self.book.lost(self.shown.pop(key))
+        else:
+            self.shown[key] = view
+            self.book.saw(view)
+
+    # -- pods ----------------------------------------------------------------------------------
+
+    def pods_of(self, job: str) -> list:
+        return [each for each in self.pods.values() if each.owner.name == job]
+
+    @rule(data=st.data(), phase=st.sampled_from(("Pending", "Running", "Succeeded")))
+    def put_pod(self, data, phase) -> None:
+        if key := self.pick(data, *Phase):
+            held = self.units[key]
+            role = data.draw(st.sampled_from(held.pod_sets))
+            name = f"{held.name}-{data.draw(st.integers(0, 2))}"
+            made = pod(
+                name,
+                job=held.name,
+                namespace="ns",
+                phase=phase,
+                quota=held.labels[keys.QUOTA_LABEL],
+                pod_set=role.name if len(held.pod_sets) > 1 else "",
+                request=role.template.request,
+            )
+            self.pods[name] = made
+            self.book.saw(made)
+
+    @precondition(lambda self: self.pods)
+    @rule(data=st.data(), stuck=st.booleans())
+    def drop_pod(self, data, stuck) -> None:
+        name = data.draw(st.sampled_from(sorted(self.pods)))
+        if stuck:
+            self.book.stuck(self.pods[name])
+            self.stuck |= {name} if self.pods[name].live else set()
+            return
+        self.stuck.discard(name)
+        self.book.lost(self.pods.pop(name))
+
+    # -- quotas and Queues ----------------------------------------------------------------------
+
+    def put_quotas(self, structure_changed: bool) -> None:
+        picture = quotas(*self.quotas.values())
+        self.book.set_quotas(picture, structure_changed=structure_changed)
+
+    @rule(name=names, limit=limits)
+    def edit_max(self, name, limit) -> None:
+        if name in self.quotas:
+            self.quotas[name] = changed(self.quotas[name], limit=limit)
+            self.put_quotas(structure_changed=False)
+
+    @rule(name=names, parent=parents)
+    def edit_parent(self, name, parent) -> None:
+        if name in self.quotas:
+            self.quotas[name] = changed(self.quotas[name], parent=parent)
+            self.put_quotas(structure_changed=True)
+
+    @rule(name=names)
+    def drop_quota(self, name) -> None:
+        if self.quotas.pop(name, None):
+            self.put_quotas(structure_changed=True)
+
+    @rule(name=names, parent=parents, limit=limits)
+    def make_quota(self, name, parent, limit) -> None:
+        if name not in self.quotas:
+            self.quotas[name] = quota(name, parent=parent, limit=limit)
+            self.put_quotas(structure_changed=True)
+
+    def put_queue(self, view) -> None:
+        self.queues[view.name] = view
+        self.book.saw(view)
+
+    @rule(
+        name=st.sampled_from(QUEUES),
+        policy=policies,
+        priority=st.integers(0, 2),
+        stop=st.sampled_from(("None", "None", "Hold")),
+        listed=annotations,
+    )
+    def edit_queue(self, name, policy, priority, stop, listed) -> None:
+        fields = {"policy": policy, "priority": priority, "stop_policy": stop}
+        self.put_queue(changed(queue(name), annotations=listed, **fields))
+
+    @rule(name=st.sampled_from(QUEUES))
+    def drop_queue(self, name) -> None:
+        if view := self.queues.pop(name, None):
+            self.book.lost(view)
+
+    # -- cycles and writes ------------------------------------------------------------------------
+
+    @rule(name=st.sampled_from(QUEUES))
+    def cycle(self, name) -> None:
+        """One cycle, checked against the naive one; what it grants is written some time later."""
+        expected = self.naive_cycle(name)
+        before = self.naive_usage()
+        found = [each.key for each in self.book.cycle(name, NOW)]
+        assert found == expected
+        self.assert_within_limits(before)
+        self.to_write += found
+
+    @precondition(lambda self: self.to_write)
+    @rule(shown_first=st.booleans())
+    def write_grant(self, shown_first) -> None:
+        self.write(self.to_write.pop(0), shown_first)
+
+    def write(self, key: str, shown_first: bool) -> None:
+        """As the shell does it: conditional on the version that the grant was decided on."""
+        entry = self.book.ledger.get(key)
+        if entry is None or entry.grant is None:
+            return
+        basis, stored = entry.settled, self.units.get(key)
+        if basis is None or basis.resource_version != entry.grant.resource_version:
+            self.book.revoke(key)
+        elif stored is None or stored.resource_version != basis.resource_version:
+            self.book.revoke(key)
+            self.show_all(key)
+        else:
+            version = str(int(stored.resource_version) + 1)
+            self.answer(granted(stored, version, grants=entry.grant.grants), shown_first)
+
+    def answer(self, view: QueueUnit, shown_first: bool) -> None:
+        """A write of ours goes well; the informer may be faster than the answer."""
+        seen = self.book.ledger.seen_version(view.key)
+        self.store(view, view.key)
+        if shown_first:
+            self.show_all(view.key)
+        self.book.wrote(view, seen)
+
+    def show_all(self, key: str) -> None:
+        while self.events.get(key):
+            self.show_next(key)
+
+    def tell(self, key: str) -> bool:
+        """Writes why a unit waits; whether there was anything to write."""
+        entry, verdict = self.book.ledger.get(key), self.book.verdict(key)
+        if entry is None or entry.grant or entry.settled is None:
+            return False
+        stored = self.units.get(key)
+        if verdict is None or told_by(entry.settled) == verdict:
+            return False
+        if stored is None or stored.resource_version != entry.settled.resource_version:
+            self.show_all(key)
+            return self.tell(key)
+        waits = Condition("QuotaReserved", False, verdict.reason, verdict.message, stamp(0))
+        fields = {"raw_phase": "Enqueued", "message": verdict.message, "conditions": (waits,)}
+        self.answer(changed(stored, **fields), False)
+        return True
+
+    def tell_all(self) -> list[str]:
+        return [key for key in sorted(self.book.take_to_tell()) if self.tell(key)]
+
+    # -- rest ---------------------------------------------------------------------------------------
+
+    @rule(random=st.randoms(use_true_random=False))
+    def settle(self, random: Random) -> None:
+        """Everything is shown, woken Queues have their cycles, in any order, until all is quiet."""
+        for _ in range(100):
+            for key in list(self.events):
+                self.show_all(key)
+            woken = self.book.take_woken()
+            random.shuffle(woken)
+            for name in woken:
+                self.cycle(name)
+            while self.to_write:
+                self.write(self.to_write.pop(0), random.random() < 0.5)
+            told = self.tell_all()
+            if not woken and not told and not any(self.events.values()):
+                break
+        else:
+            raise AssertionError("cycles wake one another for ever")
+        self.assert_nothing_fits()
+        self.assert_a_second_cycle_does_nothing()
+        self.assert_a_restart_changes_nothing(random)
+
+    def assert_nothing_fits(self) -> None:
+        """No wake was lost."""
+        assert self.book.units == self.units
+        assert {name: self.naive_cycle(name) for name in QUEUES} == {name: [] for name in QUEUES}
+
+    def assert_a_second_cycle_does_nothing(self) -> None:
+        """Nor does a third; only what became short at a nearer level meanwhile is told anew."""
+        for name in QUEUES:
+            assert self.book.cycle(name, NOW) == []
+        self.tell_all()
+        said = {key: self.book.verdict(key) for key in self.units}
+        for name in QUEUES:
+            assert self.book.cycle(name, at(9)) == []
+        assert self.tell_all() == []
+        assert said == {key: self.book.verdict(key) for key in self.units}
+        for key in list(self.events):
+            self.show_all(key)
+
+    def assert_a_restart_changes_nothing(self, random: Random) -> None:
+        again = book()
+        picture = quotas(*self.quotas.values())
+        views = [*self.units.values(), *self.jobs.values(), *self.pods.values()]
+        views += list(self.queues.values())
+        random.shuffle(views)
+        early = random.random() < 0.5
+        if early:
+            again.set_quotas(picture, structure_changed=True)
+        for view in views:
+            again.saw(view)
+        for name in self.stuck:
+            again.stuck(self.pods[name])
+        if not early:
+            again.set_quotas(picture, structure_changed=True)
+        for name in again.take_woken():
+            assert again.cycle(name, NOW) == []
+        for key in self.units:
+            assert (again.verdict(key), again.queue_of(key)) == (
+                self.book.verdict(key),
+                self.book.queue_of(key),
+            )
+        for level in (*QUOTAS, "missing"):
+            assert again.usage.of(level) == self.book.usage.of(level)
+        assert {key for key in again.take_to_tell() if again.verdict(key) is None} == set()
+
+    # -- the same, naively -----------------------------------------------------------------------------
+
+    @invariant()
+    def usage_is_the_sum(self) -> None:
+        expected = self.naive_usage()
+        for level in (*QUOTAS, "missing"):
+            assert Counter(self.book.usage.of(level)) == expected.get(level, Counter())
+
+    def naive_usage(self) -> dict[str, Counter[str]]:
+        """Per level: what all units and pods at it or below it have in use (spec 11.7, 11.9)."""
+        total: dict[str, Counter[str]] = {}
+        for of, amount in self.naive_charges():
+            for level in self.naive_ancestry(of):
+                total.setdefault(level, Counter()).update(amount)
+        return {level: +amount for level, amount in total.items()}
+
+    def naive_charges(self) -> Iterator[tuple[str, Counter[str]]]:
+        of_units = {each.name for each in self.book.units.values()}
+        for each in self.book.units.values():
+            yield each.labels[keys.QUOTA_LABEL], self.naive_charge(each)
+        for each in self.pods.values():
+            job = each.owner.name
+            if job not in of_units and job not in self.jobs and self.is_live(each):
+                yield each.quota, Counter(dict(each.request.items())) + Counter({"pods": 1})
+
+    def naive_charge(self, each: QueueUnit) -> Counter[str]:
+        live = [one for one in self.pods_of(each.name) if self.is_live(one)]
+        replicas = {grant.name: grant.replicas for grant in each.grants}
+        if not each.holds_quota or not each.grants:
+            replicas = {}
+        if not replicas and not live:
+            return Counter()
+        total: Counter[str] = Counter(dict.fromkeys(keys.MAX_JOBS, 1))
+        for role in each.pod_sets:
+            wanted: Counter[str] = Counter({"pods": replicas.get(role.name, 0)})
+            for name, amount in role.template.request.items():
+                wanted[name] += amount * replicas.get(role.name, 0)
+            there: Counter[str] = Counter()
+            for one in live:
+                if len(each.pod_sets) == 1 or one.pod_set == role.name:
+                    there.update(Counter(dict(one.request.items())) + Counter({"pods": 1}))
+            total.update(wanted | there)
+        known = {role.name for role in each.pod_sets}
+        for one in live:
+            if len(each.pod_sets) > 1 and one.pod_set not in known:
+                total.update(Counter(dict(one.request.items())) + Counter({"pods": 1}))
+        return total
+
+    def is_live(self, each) -> bool:
+        return each.live and each.name not in self.stuck
+
+    def naive_ancestry(self, of: str) -> list[str]:
+        path: list[str] = []
+        while of and of not in path:
+            path.append(of)
+            of = self.quotas[of].parent if of in self.quotas else ""
+        return path
+
+    def naive_cycle(self, name: str) -> list[str]:
+        """Who would start, tried one by one from the head (spec 10.9, 10.10)."""
+        if name not in self.queues:
+            return []
+        line = self.queues[name]
+        skips = line.annotations.get(keys.SKIP_IMPOSSIBLE[0]) == "true"
+        usage = self.naive_usage()
+        blocked: set[str] = set()
+        started: list[str] = []
+        for each in self.naive_candidates(name):
+            of = each.labels[keys.QUOTA_LABEL]
+            if of in blocked:
+                continue
+            if self.fits(each, usage):
+                started.append(each.key)
+                for level in self.naive_ancestry(of):
+                    usage.setdefault(level, Counter()).update(self.naive_request(each))
+            elif line.policy == "Block" and not (skips and not self.fits(each, {})):
+                blocked.add(of)
+        return started
+
+    def naive_candidates(self, name: str) -> list[QueueUnit]:
+        around = Surroundings(
+            quotas=quotas(*self.quotas.values()), queues=self.queues, namespaces={}
+        )
+        found = []
+        for each in self.book.units.values():
+            facts = JobFacts(
+                missing=each.name not in self.jobs,
+                lingering_pods=any(one.live for one in self.pods_of(each.name)),
+            )
+            standing = standing_of(each, facts, around)
+            if isinstance(standing, Candidate) and standing.queue == name:
+                found.append(each)
+        return sorted(found, key=order)
+
+    def naive_request(self, each: QueueUnit) -> Counter[str]:
+        total: Counter[str] = Counter(dict.fromkeys(keys.MAX_JOBS, 1))
+        for role in each.pod_sets:
+            total["pods"] += role.count
+            for name, amount in role.template.request.items():
+                total[name] += amount * role.count
+        return total
+
+    def fits(self, each: QueueUnit, usage: dict[str, Counter[str]]) -> bool:
+        asked = self.naive_request(each)
+        return all(
+            usage.get(level, Counter())[name] + asked[name] <= limit
+            for level in self.naive_ancestry(each.labels[keys.QUOTA_LABEL])
+            for name, limit in self.quotas[level].limit.items()
+            if asked[name] > 0
+        )
+
+    def assert_within_limits(self, before: dict[str, Counter[str]]) -> None:
+        """What a cycle adds stays within every level's max (spec 24.1)."""
+        for level, used in self.naive_usage().items():
+            known = self.quotas.get(level)
+            for name, amount in used.items() if known else ():
+                if name in known.limit and amount > before.get(level, Counter())[name]:
+                    assert amount <= known.limit.get(name)
+
+
+Cluster.TestCase.settings = settings(
+    settings.default, max_examples=max(25, settings.default.max_examples // 4)
+)
+TestCluster = Cluster.TestCase
+
+
+def test_a_problem_is_told_by_reason_and_message():
+    """The machine compares verdicts by value."""
+    assert Problem("a", "b") == Problem("a", "b") != Problem("a", "c")
