@@ -18,7 +18,7 @@ from kq.decide.accounts import Accounts
 from kq.decide.charge import request_of
 from kq.decide.cycle import Line, Outcome, run_cycle
 from kq.decide.jobs import JobIndex, JobKey, holder_of, named_job
-from kq.decide.ledger import Ledger
+from kq.decide.ledger import Ledger, Sending
 from kq.decide.places import Place, Places, told_by
 from kq.decide.standing import Candidate, KeptBack, Standing, Surroundings
 from kq.decide.turns import turn_of
@@ -100,9 +100,9 @@ class Book:
             group.set_stuck(pod.uid)
             self._job_changed(pod.owner.uid)
 
-    def wrote(self, view: QueueUnit, seen: str) -> None:
-        """The API server answered our write with this (`seen`: see Ledger.wrote)."""
-        self._update(view.key, self.ledger.wrote(view, seen).effective)
+    def wrote(self, view: QueueUnit, sending: Sending) -> None:
+        """The API server answered our write with this to that sending."""
+        self._update(view.key, self.ledger.wrote(view, sending).effective)
 
     def revoke(self, key: str) -> None:
         """A grant could not be written: it counts no more, and its Queue is looked at again."""

@@ -6,6 +6,7 @@ these that exists counts.
 """
 
 from dataclasses import dataclass, field
+from weakref import WeakSet
 
 from kq.core.model import QueueUnit
 
@@ -33,6 +34,16 @@ class Entry:
         return self.grant or self.written or self.stored
 
 
+class Sending:
+    """A write of a unit that is under way: which versions the informer has shown meanwhile.
+
+    To be held until its answer is noted; what becomes of it otherwise nobody needs to say.
+    """
+
+    def __init__(self) -> None:
+        self.shown: list[str] = []
+
+
 class Ledger:
     """Entries by unit; it forgets a write when the informer has shown it or something later.
 
@@ -44,23 +55,31 @@ class Ledger:
     def __init__(self) -> None:
         self._entries: dict[str, Entry] = {}
         self._gone: dict[str, None] = {}
+        self._sending: dict[str, WeakSet[Sending]] = {}
 
     def get(self, key: str) -> Entry | None:
         """What is known of a unit."""
         return self._entries.get(key)
+
+    def sending(self, key: str) -> Sending:
+        """A write of that unit is about to be sent."""
+        sending = Sending()
+        self._sending.setdefault(key, WeakSet()).add(sending)
+        return sending
 
     def saw(self, view: QueueUnit) -> Entry:
         """The informer shows the unit."""
         entry = self._entries.setdefault(view.key, Entry())
         entry.stored = view
         written, version = entry.written, view.resource_version
+        self._note(view.key, version)
         if written is not None and view.uid != written.uid:
             return entry
         if version in entry.own_versions:
             if written is not None and version == written.resource_version:
                 entry.written = None
-                # A further write may be under way that was decided on this version.
-                entry.own_versions = {version}
+            if entry.written is None and view.key not in self._sending:
+                entry.own_versions.clear()
             return entry
         if written is None or view.attempts >= written.attempts:
             entry.written = None
@@ -86,16 +105,10 @@ class Ledger:
             del self._entries[key]
         return entry
 
-    def seen_version(self, key: str) -> str:
-        """The version that the informer shows now; to be noted before a write is sent."""
-        entry = self._entries.get(key)
-        return entry.stored.resource_version if entry and entry.stored else ""
+    def wrote(self, view: QueueUnit, sending: Sending) -> Entry:
+        """The API server answered that write with this; a grant on the version before is settled.
 
-    def wrote(self, view: QueueUnit, seen: str) -> Entry:
-        """The API server answered a write of ours with this; the grant, if any, is settled.
-
-        `seen` is `seen_version` from before the write was sent. If the informer has moved on since
-        to a version that is not of our own chain, it has shown this one already.
+        Once the informer has shown it, or one that is not of our own chain, it is no news.
         """
         entry = self._entries.setdefault(view.key, Entry())
         entry.grant = None
@@ -104,11 +117,11 @@ class Ledger:
             if entry.effective is None:
                 del self._entries[view.key]
             return entry
-        shown = entry.stored.resource_version if entry.stored else ""
-        is_same = entry.stored is not None and entry.stored.uid == view.uid
-        if is_same and shown != seen and shown not in entry.own_versions:
-            entry.written = None
-            entry.own_versions.clear()
+        passed = view.resource_version in sending.shown or not entry.own_versions.issuperset(
+            sending.shown
+        )
+        if passed and entry.stored is not None and entry.stored.uid == view.uid:
+            entry.own_versions.add(view.resource_version)
             return entry
         entry.written = view
         entry.own_versions.add(view.resource_version)
@@ -126,3 +139,11 @@ class Ledger:
         if entry is not None:
             entry.grant = None
         return entry
+
+    def _note(self, key: str, version: str) -> None:
+        """Tell the writes under way; forget where there are none any more."""
+        under_way = self._sending.get(key, ())
+        for each in under_way:
+            each.shown.append(version)
+        if not under_way:
+            self._sending.pop(key, None)

@@ -107,7 +107,7 @@ class Executor:
 
     async def _create(self, job: JobView, body: Mapping[str, Any]) -> None:
         key = f"{job.namespace}/{body['metadata']['name']}"
-        seen = self._hub.book.ledger.seen_version(key)
+        sending = self._hub.book.ledger.sending(key)
         try:
             raw = await self._client.create(QUEUE_UNIT, body, job.namespace, into=bytes)
         except (Invalid, TooLarge) as err:
@@ -115,12 +115,12 @@ class Executor:
             raise
         unit = views.unit(raw)
         log.info("queue unit created", unit=unit.key, job=job.key, queue=unit.queue)
-        self._hub.wrote(unit, seen)
+        self._hub.wrote(unit, sending)
 
     async def _patch(
         self, unit: QueueUnit, patch: Object, subresource: str | None = None
     ) -> QueueUnit:
-        seen = self._hub.book.ledger.seen_version(unit.key)
+        sending = self._hub.book.ledger.sending(unit.key)
         raw = await self._client.merge_patch(
             QUEUE_UNIT,
             unit.name,
@@ -132,7 +132,7 @@ class Executor:
             into=bytes,
         )
         changed = views.unit(raw)
-        self._hub.wrote(changed, seen)
+        self._hub.wrote(changed, sending)
         return changed
 
     async def _write_job(self, action: HoldJob | ReleaseJob | PatchJob) -> None:

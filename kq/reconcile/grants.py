@@ -70,14 +70,14 @@ class GrantsReconciler:
 
     async def _settle(self, unit: QueueUnit) -> None:
         """Ask what became of a write that was not answered."""
-        seen = self._hub.book.ledger.seen_version(unit.key)
+        sending = self._hub.book.ledger.sending(unit.key)
         try:
             found = await self._executor.read(unit)
         except NotFound:
             self._hub.revoke(unit.key)
             return
         if found.uid == unit.uid and found.attempts > unit.attempts:
-            self._hub.wrote(found, seen)
+            self._hub.wrote(found, sending)
             self._tell(unit, found)
         else:
             self._hub.revoke(unit.key)

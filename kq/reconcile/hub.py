@@ -6,6 +6,7 @@ from kq.core.kinds import ResourceKind
 from kq.core.model import QueueUnit
 from kq.decide.book import Book
 from kq.decide.jobs import named_job
+from kq.decide.ledger import Sending
 from kq.reconcile.controller import Request
 from kq.workqueue.queue import WorkQueue
 
@@ -54,9 +55,9 @@ class Hub:
             namespace, _, name = key.partition("/")
             self.queues.units.add(Request(namespace, name))
 
-    def wrote(self, unit: QueueUnit, seen: str) -> None:
+    def wrote(self, unit: QueueUnit, sending: Sending) -> None:
         """The API server answered our write of a unit with this."""
-        self.book.wrote(unit, seen)
+        self.book.wrote(unit, sending)
         self.enqueue_job_of(unit)
         self.pump()
 

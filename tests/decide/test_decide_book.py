@@ -96,7 +96,7 @@ def test_a_unit_deleted_before_its_grant_is_written_holds_nothing():
 def test_a_written_grant_counts_while_the_informer_lags():
     known = waiting_book(job_view("a"), A)
     known.cycle("team-a", NOW)
-    seen = known.ledger.seen_version(A.key)
+    seen = known.ledger.sending(A.key)
     known.wrote(granted(A), seen)
     known.saw(A)
     assert cpu_used(known) == 4000

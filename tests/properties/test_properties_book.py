@@ -316,7 +316,7 @@ class Cluster(RuleBasedStateMachine):
 
     def answer(self, view: QueueUnit, shown_first: bool) -> None:
         """A write of ours goes well; the informer may be faster than the answer."""
-        seen = self.book.ledger.seen_version(view.key)
+        seen = self.book.ledger.sending(view.key)
         self.store(view, view.key)
         if shown_first:
             self.show_all(view.key)
