@@ -256,6 +256,8 @@ def reason_of(thing: Object, type_: str) -> str:
 
 def test_two_quotas_of_one_name_are_told_apart_by_age(world: World) -> None:
     a = world.quota("a", cpu=2)
+    world.job("probe")
+    world.next_second("probe")
     twin = {"metadata": {"name": a, "namespace": "default"}, "spec": {"max": {"cpu": "8"}}}
     world.ground.create(ELASTIC_QUOTA, twin)
     try:
