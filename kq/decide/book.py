@@ -63,7 +63,7 @@ class Book:
                     self._job_changed(view.owner.uid)
             case JobView():
                 key = job_key(view)
-                if self.jobs.put(view.uid, key, view.deleting):
+                if self.jobs.put(view.uid, key, view.deleting, is_queued(view)):
                     self._job_changed(view.uid, key)
             case Queue():
                 self._queue_changed(view)
@@ -300,6 +300,12 @@ class Book:
 def job_key(job: JobView) -> JobKey:
     """Under which hand-made units name it."""
     return (job.kind.kind, job.namespace, job.name)
+
+
+def is_queued(job: JobView) -> bool:
+    """Whether the job bears the marks of a queue: held at submit, or released by a manager."""
+    held = any(job.annotations.get(key) for key in keys.HAS_ENQUEUED_SPELLINGS)
+    return held or job.released_at is not None
 
 
 def _skips_impossible(queue: Queue) -> bool:

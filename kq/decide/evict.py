@@ -27,12 +27,11 @@ EVENTS = {DEACTIVATED: Event.DEACTIVATED, PAUSED: Event.PAUSED}
 TEXTS = {DEACTIVATED: messages.S10, PAUSED: messages.M23}
 
 
-def evict(now: Situation, unit: QueueUnit) -> list[Action]:
-    """The next steps of an eviction; none if there is no cause for one."""
+def evict(now: Situation, unit: QueueUnit) -> list[Action] | None:
+    """The next steps of an eviction, perhaps only to wait; None if there is no cause for one."""
     cause = cause_of(now, unit)
-    row = advance(unit.phase, EVENTS[cause]) if cause else None
-    if cause is None or row is None:
-        return []
+    if cause is None or advance(unit.phase, EVENTS[cause]) is None:
+        return None
     if cause == PAUSED and unit.active:
         return _park(now, unit)
     if now.gone:

@@ -16,15 +16,15 @@ class JobIndex:
 
     def __init__(self, kinds: Collection[str]) -> None:
         self._kinds = frozenset(kinds)
-        self._jobs: dict[str, tuple[JobKey, bool]] = {}
+        self._jobs: dict[str, tuple[JobKey, bool, bool]] = {}
         self._by_key: dict[JobKey, str] = {}
         self._groups: dict[str, PodGroup] = {}
         self._units: dict[str, dict[str, QueueUnit]] = {}
         self._named: dict[JobKey, dict[str, QueueUnit]] = {}
 
-    def put(self, uid: str, key: JobKey, deleting: bool) -> bool:
-        """A job exists; whether that is news."""
-        new = (key, deleting)
+    def put(self, uid: str, key: JobKey, deleting: bool, queued: bool = False) -> bool:
+        """A job exists, `queued` if it bears our marks; whether that is news."""
+        new = (key, deleting, queued)
         if self._jobs.get(uid) == new:
             return False
         self._jobs[uid] = new
@@ -114,9 +114,15 @@ class JobIndex:
         )
 
     def orphan_quota(self, uid: str) -> str:
-        """The quota that live pods of a job that is gone name themselves; empty if none does."""
-        group = self._groups.get(uid)
-        if group is None or uid in self._jobs or group.owner_kind not in self._kinds:
+        """The quota that live pods name themselves, of a job that is gone or lost its unit.
+
+        Foreground deletion takes the unit first and the job last, its pods in between. A job that
+        was never queued is foreign. Empty if no pod names a quota.
+        """
+        group, job = self._groups.get(uid), self._jobs.get(uid)
+        if group is None or group.owner_kind not in self._kinds:
+            return ""
+        if job is not None and not job[2]:
             return ""
         return group.quota
 

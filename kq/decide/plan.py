@@ -46,7 +46,8 @@ def plan_job(now: Situation) -> list[Action]:
         return [PatchUnit(unit, difference), *_about_priority(now)]
     if not unit.holds_quota:
         return _waits(now, unit)
-    return evict(now, unit) or _holds(now, unit)
+    eviction = evict(now, unit)
+    return _holds(now, unit) if eviction is None else eviction
 
 
 def _without_unit(now: Situation) -> list[Action]:
@@ -113,7 +114,7 @@ def _holds(now: Situation, unit: QueueUnit) -> list[Action]:
         grants = wire.grants_for(unit.pod_sets)
         return [PatchStatus(unit, wire.status_patch(unit, now.now, grants=grants, granted=True))]
     if job.suspended:
-        if now.pods.live or now.pods.stuck:
+        if not now.gone or now.pods.stuck:
             return []  # never beside pods of an earlier run (spec 24.3)
         return [
             ReleaseJob(job, unit, codec.format_millis(max(now.now, unit.allocated or now.now))),

@@ -410,7 +410,8 @@ class Cluster(RuleBasedStateMachine):
             )
         for level in (*QUOTAS, "missing"):
             assert again.usage.of(level) == self.book.usage.of(level)
-        assert {key for key in again.take_to_tell() if again.verdict(key) is None} == set()
+        for key in again.take_to_tell():
+            assert again.verdict(key) in (None, told_by(self.units[key]))
 
     # -- the same, naively -----------------------------------------------------------------------------
 
@@ -533,7 +534,7 @@ class Cluster(RuleBasedStateMachine):
 
 
 Cluster.TestCase.settings = settings(
-    settings.default, max_examples=max(25, settings.default.max_examples // 4)
+    settings.default, max_examples=max(60, settings.default.max_examples // 5)
 )
 TestCluster = Cluster.TestCase
 
