@@ -128,7 +128,8 @@ def _holds(now: Situation, unit: QueueUnit) -> list[Action]:
 def _runs(now: Situation, unit: QueueUnit) -> list[Action]:
     """Row g, once it has run for a moment."""
     since = now.job.released_at
-    if since is not None and now.now - since < SETTLES:
+    # A time that lies ahead is of a clock that was wrong: it keeps nobody waiting.
+    if since is not None and timedelta(0) <= now.now - since < SETTLES:
         return [LookAgain((since + SETTLES - now.now).total_seconds())]
     row = advance(unit.phase, Event.RUNS)
     if row is None:
@@ -161,9 +162,9 @@ def _refreshed(now: Situation, unit: QueueUnit) -> list[Action]:
     pods = (now.pods.running, now.pods.pending)
     if pods == (unit.pods_running, unit.pods_pending):
         return []
-    due = (unit.updated or now.now) + REFRESH
-    if now.now < due:
-        return [LookAgain((due - now.now).total_seconds())]
+    age = now.now - unit.updated if unit.updated is not None else REFRESH
+    if timedelta(0) <= age < REFRESH:
+        return [LookAgain((REFRESH - age).total_seconds())]
     patch = wire.status_patch(unit, now.now, grants=running_grants(now, unit), pods=pods)
     return [PatchStatus(unit, patch)]
 

@@ -55,9 +55,7 @@ class Ground(Protocol):
         """Deletes one object; its dependents follow by the policy."""
         ...
 
-    def wait(
-        self, kind: ResourceKind, namespace: str, name: str, condition: Condition
-    ) -> Object:
+    def wait(self, kind: ResourceKind, namespace: str, name: str, condition: Condition) -> Object:
         """One object as soon as the condition holds for it."""
         ...
 
@@ -108,9 +106,7 @@ class ClusterGround:
     ) -> None:
         self.cluster.api("DELETE", path(kind, namespace, name), {"propagationPolicy": policy})
 
-    def wait(
-        self, kind: ResourceKind, namespace: str, name: str, condition: Condition
-    ) -> Object:
+    def wait(self, kind: ResourceKind, namespace: str, name: str, condition: Condition) -> Object:
         return self.cluster.wait(path(kind, namespace, name), condition, seconds=WAIT_SECONDS)
 
     def until(self, holds: Callable[[], Any], what: str) -> Any:

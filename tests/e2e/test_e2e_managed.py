@@ -79,9 +79,7 @@ def test_jobs_of_a_cron_job_are_queued(world: World) -> None:
     made = {**template, "metadata": {**template["metadata"], "name": "nightly-1"}}
     made["metadata"]["ownerReferences"] = [reference(owner, "batch/v1", "CronJob")]
     world.submit(made)
-    world.wait_message(
-        "nightly-1", f"waiting for quota {a}: 2 cpu requested, not enough free of 2"
-    )
+    world.wait_message("nightly-1", f"waiting for quota {a}: 2 cpu requested, not enough free of 2")
     world.delete_job("first")
     world.wait_pods("nightly-1")
 

@@ -8,7 +8,16 @@ import objects
 from ground import Condition, Ground, Object
 
 from kq.core import keys
-from kq.core.kinds import CONFIG_MAP, ELASTIC_QUOTA, EVENT, JOB, POD, QUEUE, QUEUE_UNIT, ResourceKind
+from kq.core.kinds import (
+    CONFIG_MAP,
+    ELASTIC_QUOTA,
+    EVENT,
+    JOB,
+    POD,
+    QUEUE,
+    QUEUE_UNIT,
+    ResourceKind,
+)
 
 INSTALLED_IN = "koord-queue"
 HOLDING = ("Reserved", "Dequeued", "Running")
