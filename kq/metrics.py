@@ -4,7 +4,7 @@ Labels come from closed sets, never from the name of a job or unit. Whoever obse
 keeps the labelled child: `work_queue`, `controller`.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -12,6 +12,8 @@ from functools import partial
 
 import prometheus_client
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
 
 WORK_QUEUE_BUCKETS = tuple(float(f"1e{exponent}") for exponent in range(-8, 2))
 """client-go's: 1e-8 * 10^n seconds, ten of them."""
@@ -172,11 +174,42 @@ class TlsMetrics:
         self._refusals.inc()
 
 
+SHOWN = {
+    "queueunits_in_active_queue": ("Candidates", ("queue",)),
+    "kq_pending_units": ("Units that wait", ("queue",)),
+    "kq_reserving_units": ("Units with checks pending", ("queue",)),
+    "kq_admitted_units": ("Units that hold quota and go", ("queue",)),
+    "kq_quota_limit": ("Limit, in base units", ("quota", "resource")),
+    "kq_quota_min": ("Guaranteed minimum, in base units", ("quota", "resource")),
+    "kq_quota_usage": ("Usage, in base units", ("quota", "resource")),
+}
+"""Gauges that are read when somebody looks: help and labels."""
+
+Sample = tuple[str, tuple[str, ...], float]
+"""One of `SHOWN`, the values of its labels, its value."""
+
+
+class Shown(Collector):
+    """What Queues and quotas are at this moment; series of what is gone are gone too."""
+
+    def __init__(self, read: Callable[[], Iterable[Sample]]) -> None:
+        self._read = read
+
+    def collect(self) -> Iterable[Metric]:
+        """All families, with their samples of now."""
+        families = {
+            name: GaugeMetricFamily(name, text, labels=labels)
+            for name, (text, labels) in SHOWN.items()
+        }
+        for name, labels, value in self._read():
+            families[name].add_metric(labels, value)
+        return families.values()
+
+
 class SchedulingMetrics:
     """Queues, quotas and the units in them; shown by the leader only."""
 
     def __init__(self, make: Families) -> None:
-        self.candidates = make.gauge("queueunits_in_active_queue", "Candidates", ["queue"])
         self.cycle_ms = make.histogram(
             "job_scheduling_algorithm_latency",
             "Milliseconds of one cycle",
@@ -186,9 +219,6 @@ class SchedulingMetrics:
         self.attempts = make.gauge(
             "job_schedule_attempts", "Candidates tried (only rises)", ["queue", "result"]
         )
-        self.pending = make.gauge("kq_pending_units", "Units that wait", ["queue"])
-        self.reserving = make.gauge("kq_reserving_units", "Units with checks pending", ["queue"])
-        self.admitted = make.gauge("kq_admitted_units", "Units that hold quota and go", ["queue"])
         self.admission_wait = make.lasting(
             "kq_admission_wait_seconds", "Seconds from queued to dequeued", ["queue"]
         )
@@ -202,22 +232,11 @@ class SchedulingMetrics:
         self.hold_ineffective = make.counter(
             "kq_hold_ineffective", "Jobs whose pods ran though they were held", ["kind"]
         )
-        self.quota_limit = make.gauge("kq_quota_limit", "Limit", ["quota", "resource"])
-        self.quota_min = make.gauge("kq_quota_min", "Guaranteed minimum", ["quota", "resource"])
-        self.quota_usage = make.gauge("kq_quota_usage", "Usage", ["quota", "resource"])
 
     def forget_queue(self, queue: str) -> None:
         """Drop every series of a queue that is gone."""
-        for family in (
-            *(self.candidates, self.attempts, self.pending, self.reserving, self.admitted),
-            *(self.admission_wait, self.start, self.cycles, self.evictions),
-        ):
+        for family in (self.attempts, self.admission_wait, self.start, self.cycles, self.evictions):
             family.remove_by_labels({"queue": queue})
-
-    def forget_quota(self, quota: str) -> None:
-        """Drop every series of a quota that is gone."""
-        for family in (self.quota_limit, self.quota_min, self.quota_usage):
-            family.remove_by_labels({"quota": quota})
 
 
 class Metrics:
@@ -226,6 +245,7 @@ class Metrics:
     def __init__(self, registry: CollectorRegistry, *, version: str) -> None:
         # A `_created` series for each counter and bucket would nearly double the text.
         prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]
+        self._registry = registry
         make = Families(registry)
         self.client = ClientMetrics(make)
         self.admission = AdmissionMetrics(make)
@@ -243,6 +263,10 @@ class Metrics:
         self._reconcile_seconds = make.brief(
             "kq_reconcile_seconds", "Seconds of one reconcile", ["controller"]
         )
+
+    def show(self, read: Callable[[], Iterable[Sample]]) -> None:
+        """Have Queues and quotas read at each scrape."""
+        self._registry.register(Shown(read))
 
     def work_queue(self, name: str) -> Callable[[Ages], WorkQueueMetrics]:
         """The `metrics` argument for the work queue of that name."""

@@ -12,7 +12,7 @@ KQ = sorted(path for path in (ROOT / "kq").rglob("*.py") if "__pycache__" not in
 MODULE_LINES = 250
 LARGE = {
     "kq/core/model.py": 300,
-    "kq/decide/book.py": 320,
+    "kq/decide/book.py": 330,
     "kq/kube/client.py": 300,
     "kq/kube/informer.py": 300,
     "kq/metrics.py": 300,
@@ -20,7 +20,7 @@ LARGE = {
 }
 """Modules that are one thing although they are long."""
 PACKAGE_MODULES = 13
-FULL_PACKAGES = {"core": 17, "decide": 25, "reconcile": 17}
+FULL_PACKAGES = {"core": 17, "decide": 25, "reconcile": 18}
 """The vocabulary, the law, and one reconciler a module."""
 PUBLIC_METHODS = 10
 MANY_METHODS = {"Book", "Client", "JobIndex"}

@@ -63,6 +63,7 @@ def exposed(registry: CollectorRegistry) -> str:
 def test_a_metric_is_exposed_under_its_name(
     name: str, kind: str, metrics: Metrics, registry: CollectorRegistry
 ) -> None:
+    metrics.show(list)
     assert f"# TYPE {name} {kind}\n" in exposed(registry)
 
 
@@ -132,31 +133,30 @@ def test_the_series_of_a_queue_that_is_gone_disappear(
 ) -> None:
     scheduling = metrics.scheduling
     for queue in ("gone", "kept"):
-        scheduling.pending.labels(queue).set(1)
+        scheduling.cycles.labels(queue).inc()
         scheduling.attempts.labels(queue, "scheduled").inc()
         scheduling.evictions.labels(queue, "Preempted").inc()
         scheduling.start.labels(queue).observe(3)
     scheduling.forget_queue("gone")
     text = exposed(registry)
     assert "gone" not in text
-    assert 'kq_pending_units{queue="kept"} 1.0\n' in text
+    assert 'kq_cycles_total{queue="kept"} 1.0\n' in text
 
 
-def test_the_series_of_a_quota_that_is_gone_disappear(
+def test_queues_and_quotas_are_read_when_somebody_looks(
     metrics: Metrics, registry: CollectorRegistry
 ) -> None:
-    scheduling = metrics.scheduling
-    for quota in ("gone", "kept"):
-        scheduling.quota_limit.labels(quota, "cpu").set(10)
-        scheduling.quota_usage.labels(quota, "cpu").set(4)
-    scheduling.forget_quota("gone")
-    text = exposed(registry)
-    assert "gone" not in text
-    assert 'kq_quota_usage{quota="kept",resource="cpu"} 4.0\n' in text
+    now = [("kq_pending_units", ("main",), 3.0), ("kq_quota_limit", ("a", "cpu"), 1.5)]
+    metrics.show(lambda: now)
+    assert registry.get_sample_value("kq_pending_units", {"queue": "main"}) == 3
+    limit = {"quota": "a", "resource": "cpu"}
+    assert registry.get_sample_value("kq_quota_limit", limit) == 1.5
+    now.pop()
+    assert registry.get_sample_value("kq_quota_limit", limit) is None
 
 
 def test_two_processes_in_one_do_not_share_metrics(metrics: Metrics) -> None:
     other = CollectorRegistry()
     Metrics(other, version="other")
-    metrics.scheduling.pending.labels("main").set(7)
+    metrics.scheduling.cycles.labels("main").inc()
     assert 'queue="main"' not in exposed(other)

@@ -131,7 +131,6 @@ def _keepers(parts: Parts, teller: Teller) -> dict[str, Reconciler]:
             queues=watches.queues.lister,
             namespace=namespace,
             policies=tuple(POLICIES),
-            metrics=parts.metrics.scheduling,
             clock=utc_now,
             monotonic=time.monotonic,
         ),

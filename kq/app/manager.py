@@ -28,6 +28,7 @@ from kq.policies import POLICIES
 from kq.quota import QUOTAS
 from kq.reconcile.firstrun import first_runs
 from kq.reconcile.hub import Hub, WorkQueues
+from kq.reconcile.shown import samples
 from kq.reconcile.wiring import Wiring
 from kq.settings import Settings
 from kq.workqueue.queue import WorkQueue
@@ -115,6 +116,7 @@ class Manager:
                 await before(stop, self._wait_synced())
             if not stop.is_set():
                 wiring.settle()
+                self._metrics.show(lambda: samples(hub.book))
                 self._synced = True
                 log.info("manager is working", kind=sorted(self._integrations))
                 await self._work(hub, since, stop)
@@ -177,6 +179,7 @@ class Manager:
             hub=hub,
             make_quotas=self._make_quotas,
             namespace=self._settings.installNamespace,
+            forget_queue=self._metrics.scheduling.forget_queue,
         )
         wiring.connect()
         return wiring

@@ -20,9 +20,8 @@ def new_queue(quota: Quota | str, namespace: str, default_policy: str) -> dict[s
     name = quota if isinstance(quota, str) else quota.name
     labelled = None if isinstance(quota, str) else labelled_policy(quota)
     copied = {} if isinstance(quota, str) else copied_annotations(quota)
-    annotations = {**copied, keys.COPIED: _json(copied)}
-    if labelled is None:
-        annotations[keys.DEFAULT_POLICY] = default_policy
+    written = labelled or default_policy
+    annotations = {**copied, keys.COPIED: _json(copied), keys.DEFAULT_POLICY: written}
     labels = {keys.AUTO_MADE_LABEL: "true"}
     if not isinstance(quota, str) and keys.PARENT_LABEL in quota.labels:
         labels[keys.PARENT_LABEL] = quota.labels[keys.PARENT_LABEL]
@@ -35,7 +34,7 @@ def new_queue(quota: Quota | str, namespace: str, default_policy: str) -> dict[s
             "labels": labels,
             "annotations": annotations,
         },
-        "spec": {"queuePolicy": labelled or default_policy, "priority": PRIORITY},
+        "spec": {"queuePolicy": written, "priority": PRIORITY},
     }
 
 
@@ -52,8 +51,8 @@ def difference(queue: Queue, quota: Quota, default_policy: str) -> dict[str, Any
     policy = _policy(queue, quota, default_policy)
     spec = {"queuePolicy": policy} if policy != queue.policy else {}
     marked = queue.annotations.get(keys.DEFAULT_POLICY)
-    if marked is not None and policy == default_policy and marked != default_policy:
-        annotations[keys.DEFAULT_POLICY] = default_policy
+    if marked != policy and (spec or labelled_policy(quota) is not None):
+        annotations[keys.DEFAULT_POLICY] = policy
     if annotations:
         meta["annotations"] = annotations
     return {key: part for key, part in (("metadata", meta), ("spec", spec)) if part}
@@ -80,7 +79,7 @@ def copied_annotations(quota: Quota) -> dict[str, str]:
 
 
 def _policy(queue: Queue, quota: Quota, default_policy: str) -> str:
-    """The label wins; else a default once written follows the default, and an edit stays."""
+    """The label wins; else what kq wrote itself follows the default, and an edit stays."""
     labelled = labelled_policy(quota)
     if labelled is not None:
         return labelled

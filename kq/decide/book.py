@@ -5,6 +5,7 @@ which units are to be told something. The book itself waits for nothing and writ
 holds follows from the objects put in, whatever the order (a property test holds it to that).
 """
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 
@@ -176,6 +177,13 @@ class Book:
                 return waiting.verdict(place.order) if place and waiting else None
             case _:
                 return None
+
+    def counts(self, queue: str) -> tuple[int, int, int]:
+        """Units of a Queue that wait, that have reserved, that are admitted."""
+        units = (self.units.get(key) for key in self.places.at_queue(queue))
+        phases = Counter(unit.phase for unit in units if unit is not None)
+        waiting = phases[Phase.ENQUEUED] + phases[Phase.BACKOFF]
+        return waiting, phases[Phase.RESERVED], phases[Phase.DEQUEUED] + phases[Phase.RUNNING]
 
     def queue_of(self, key: str) -> str | None:
         """The Queue in which the unit stands, or would stand."""

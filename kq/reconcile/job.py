@@ -1,15 +1,17 @@
 """Brings one job and its unit to where they should be; what that is says `decide.plan`."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from typing import Any
 
 from kq.core import keys
-from kq.core.model import QueueUnit
-from kq.decide.actions import TellJob
+from kq.core.model import Phase, QueueUnit
+from kq.decide.actions import Action, PatchStatus, TellJob, TellUnit
 from kq.decide.book import job_key
 from kq.decide.ending import plan_orphan
 from kq.decide.plan import plan_job
+from kq.decide.situation import Situation
 from kq.metrics import SchedulingMetrics
 from kq.reconcile.controller import Request, Result
 from kq.reconcile.execute import Executor
@@ -18,6 +20,7 @@ from kq.reconcile.hub import Hub
 from kq.reconcile.strikes import Strikes
 from kq.reconcile.watches import Watches
 
+EVICTION_EVENTS = ("Deactivated", "Evicted")
 ORPHAN_GRACE = 5.0
 """Seconds that garbage collection gets to remove a unit with its job."""
 
@@ -63,13 +66,23 @@ class JobReconciler:
         )
         actions = plan_job(now)
         self._strikes.note(job.uid, actions, now.now)
-        for each in actions:
-            if isinstance(each, TellJob) and each.reason == "SlippedThrough":
-                self._metrics.slipped_jobs.labels(job.kind.kind).inc()
         result = await self._executor.execute(actions)
-        if unit is not None:
-            self._hub.status_due(self._hub.book.queue_of(unit.key))
+        queue = self._hub.book.queue_of(unit.key) if unit is not None else None
+        self._hub.status_due(queue)
+        self._count(actions, now, queue or "")
         return result
+
+    def _count(self, actions: Sequence[Action], now: Situation, queue: str) -> None:
+        """What was done, in the metrics."""
+        for each in actions:
+            match each:
+                case TellJob(reason="SlippedThrough", job=job):
+                    self._metrics.slipped_jobs.labels(job.kind.kind).inc()
+                case TellUnit(reason=reason) if reason in EVICTION_EVENTS:
+                    self._metrics.evictions.labels(queue, reason).inc()
+                case PatchStatus(unit=unit, patch=patch) if _starts(unit, patch):
+                    waited = now.now - (unit.allocated or now.now)
+                    self._metrics.start.labels(queue).observe(max(0.0, waited.total_seconds()))
 
     async def _without_job(self, request: Request) -> Result:
         """Units of a job that is gone; garbage collection goes first (spec 9.14)."""
@@ -93,3 +106,8 @@ class JobReconciler:
             self._missing_since.pop(unit.uid, None)
             return []
         return [result.requeue_after]
+
+
+def _starts(unit: QueueUnit, patch: Mapping[str, Any]) -> bool:
+    """Whether the unit is told that its job runs now."""
+    return unit.phase is Phase.DEQUEUED and patch["status"].get("phase") == Phase.RUNNING

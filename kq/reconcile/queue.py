@@ -35,12 +35,10 @@ class QueueReconciler:
         return Result()
 
     def _measure(self, queue: str, seconds: float, granted: int) -> None:
-        book, metrics = self._hub.book, self._metrics
-        waiting, outcome = book.places.waiting(queue), book.outcomes.get(queue)
+        metrics, outcome = self._metrics, self._hub.book.outcomes.get(queue)
         metrics.cycles.labels(queue).inc()
         metrics.cycle_seconds.observe(seconds)
         metrics.cycle_ms.observe(seconds * 1000)
-        metrics.candidates.labels(queue).set(len(waiting) if waiting else 0)
         metrics.attempts.labels(queue, "scheduled").inc(granted)
         metrics.attempts.labels(queue, "unschedulable").inc(outcome.failed if outcome else 0)
         log.debug("cycle ended", queue=queue, granted=granted, duration_ms=seconds * 1000)

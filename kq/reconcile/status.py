@@ -1,7 +1,6 @@
 """Writes the status of Queues: counts, usage, conditions, the line (spec 3.1, 3.9)."""
 
 import re
-from collections import Counter
 from collections.abc import Callable
 from datetime import datetime
 from typing import Any
@@ -9,13 +8,12 @@ from typing import Any
 from kq.core import codec, messages
 from kq.core.kinds import QUEUE
 from kq.core.messages import Reason
-from kq.core.model import Condition, Phase, Queue
+from kq.core.model import Condition, Queue
 from kq.core.plugins import Problem
 from kq.core.resources import Resources
 from kq.kube.client import Client
 from kq.kube.errors import NotFound
 from kq.kube.store import Lister
-from kq.metrics import SchedulingMetrics
 from kq.reconcile.controller import Request, Result
 from kq.reconcile.hub import Hub
 
@@ -42,7 +40,6 @@ class StatusReconciler:
         queues: Lister[Queue],
         namespace: str,
         policies: tuple[str, ...],
-        metrics: SchedulingMetrics,
         clock: Callable[[], datetime],
         monotonic: Callable[[], float],
     ) -> None:
@@ -51,7 +48,6 @@ class StatusReconciler:
         self._queues = queues
         self._namespace = namespace
         self._policies = policies
-        self._metrics = metrics
         self._clock = clock
         self._monotonic = monotonic
         self._changed: dict[str, float] = {}
@@ -95,7 +91,7 @@ class StatusReconciler:
     def _patch(self, queue: Queue) -> dict[str, Any]:
         """What differs from what the Queue says."""
         patch: dict[str, Any] = {}
-        counts = self._counts(queue.name)
+        counts = self._hub.book.counts(queue.name)
         if counts != queue.counts:
             names = ("pendingUnits", "reservingUnits", "admittedUnits")
             patch |= dict(zip(names, counts, strict=True))
@@ -110,24 +106,6 @@ class StatusReconciler:
             gone = dict.fromkeys(name for name in queue.usage if name not in usage)
             patch["usage"] = {**usage, **gone}
         return patch
-
-    def _counts(self, queue: str) -> tuple[int, int, int]:
-        """Units that wait, that have reserved, that are admitted."""
-        book = self._hub.book
-        phases = Counter(
-            unit.phase
-            for unit in map(book.units.get, book.places.at_queue(queue))
-            if unit is not None
-        )
-        counts = (
-            phases[Phase.ENQUEUED] + phases[Phase.BACKOFF],
-            phases[Phase.RESERVED],
-            phases[Phase.DEQUEUED] + phases[Phase.RUNNING],
-        )
-        gauges = (self._metrics.pending, self._metrics.reserving, self._metrics.admitted)
-        for gauge, count in zip(gauges, counts, strict=True):
-            gauge.labels(queue).set(count)
-        return counts
 
     def _usage(self, queue: str) -> dict[str, str]:
         """What the quota of that name has in use, as far as it limits it."""

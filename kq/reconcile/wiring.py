@@ -7,6 +7,8 @@ keys on work queues. They never wait.
 import asyncio
 from collections.abc import Callable, Iterable
 
+import msgspec
+
 from kq.core.model import JobView, NamespaceView, PodView, Queue, QueueUnit, Quota
 from kq.core.plugins import QuotaPlugin
 from kq.core.podviews import PriorityClass, Raw
@@ -21,11 +23,20 @@ QuotaMaker = Callable[[Iterable[Quota]], QuotaPlugin]
 class Wiring:
     """Connects informers to the book and the work queues."""
 
-    def __init__(self, *, watches: Watches, hub: Hub, make_quotas: QuotaMaker, namespace: str):
+    def __init__(
+        self,
+        *,
+        watches: Watches,
+        hub: Hub,
+        make_quotas: QuotaMaker,
+        namespace: str,
+        forget_queue: Callable[[str], None],
+    ) -> None:
         self._watches = watches
         self._hub = hub
         self._make_quotas = make_quotas
         self._namespace = namespace
+        self._forget_queue = forget_queue
         self._quotas_due: asyncio.Handle | None = None
         self._quotas_changed: set[str] = set()
         self._moved = False
@@ -86,6 +97,7 @@ class Wiring:
             self._hub.book.saw(change.new)
         else:
             self._hub.book.lost(queue)
+            self._forget_queue(queue.name)
         self._hub.queues.quotas.add(Request("", queue.name))
         self._hub.status_due(queue.name)
         self._hub.pump()
@@ -147,8 +159,9 @@ class Wiring:
             self._hub.book.saw(change.new)
         else:
             self._hub.book.lost(job)
-        self._enqueue(job)
-        self._hub.pump()
+        if not _is_same(change.old, change.new):
+            self._enqueue(job)
+            self._hub.pump()
 
     def _class_changed(self, change: Change[PriorityClass] | Change[Raw]) -> None:
         if not change.initial:
@@ -183,6 +196,13 @@ def by_namespace(view: Raw) -> tuple[str, ...]:
 def _structure(quota: Quota) -> tuple[object, ...]:
     """What of a quota decides where units stand; not its amounts."""
     return (quota.parent, quota.is_parent, quota.annotations, quota.namespace, quota.created)
+
+
+def _is_same(old: JobView | None, new: JobView | None) -> bool:
+    """Whether a job changed in nothing that anybody here looks at: most status writes are that."""
+    if old is None or new is None:
+        return False
+    return msgspec.structs.replace(old, resource_version=new.resource_version) == new
 
 
 def _told(pod: PodView | None) -> object:

@@ -1,0 +1,102 @@
+"""Pods and the small objects that decide what pods ask for, read into views."""
+
+import pytest
+from builders import amounts, as_bytes, at
+
+from kq.core import keys
+from kq.core import podviews as views
+from kq.core.resources import ZERO
+
+META = {"namespace": "team-a", "name": "train", "uid": "u", "resourceVersion": "7"}
+
+
+def body(meta=None, **parts):
+    return as_bytes({"metadata": {**META, **(meta or {})}, **parts})
+
+
+def container(**requests):
+    return {"spec": {"containers": [{"name": "c", "resources": {"requests": requests}}]}}
+
+
+OWNER = {"apiVersion": "batch/v1", "kind": "Job", "name": "t", "uid": "j", "controller": True}
+
+
+def test_a_pod_of_a_job():
+    found = views.pod(
+        body(
+            {
+                "ownerReferences": [OWNER],
+                "labels": {keys.QUOTA_LABELS[1]: "q", "replica-type": "Worker"},
+                "deletionTimestamp": "2026-03-01T12:03:00Z",
+            },
+            **container(cpu=2),
+            status={"phase": "Running"},
+        )
+    )
+    assert (found.owner.uid, found.quota, found.pod_set) == ("j", "q", "worker")
+    assert (found.phase, found.deleted_at, found.request) == ("Running", at(3), amounts(cpu=2))
+    assert found.live
+
+
+@pytest.mark.parametrize(
+    ("meta", "kept"),
+    [
+        ({}, False),
+        ({"ownerReferences": [{**OWNER, "controller": False}]}, False),
+        ({"ownerReferences": [OWNER]}, True),
+        ({"labels": {keys.QUOTA_LABEL: "q"}}, True),
+        ({"labels": {keys.QUOTA_LABEL: ""}}, False),
+    ],
+)
+def test_only_pods_that_may_count_are_kept(meta, kept):
+    assert (views.pod(body(meta)) is not None) is kept
+
+
+@pytest.mark.parametrize(
+    ("phase", "live"),
+    [
+        ("Pending", True),
+        ("Running", True),
+        ("Unknown", True),
+        ("Succeeded", False),
+        ("Failed", False),
+    ],
+)
+def test_which_pods_are_live(phase, live):
+    """Spec 1.7."""
+    found = views.pod(body({"ownerReferences": [OWNER]}, status={"phase": phase}))
+    assert found.live is live
+
+
+@pytest.mark.parametrize("label", views.POD_SET_LABELS)
+def test_the_role_of_a_pod(label):
+    """Spec 8.23: the annotation first, in lower case."""
+    meta = {"ownerReferences": [OWNER], "labels": {label: "Head"}}
+    assert views.pod(body(meta)).pod_set == "head"
+    meta["annotations"] = {keys.RELATED_POD_SET: "Other"}
+    assert views.pod(body(meta)).pod_set == "other"
+
+
+def test_a_pod_that_cannot_be_counted_counts_as_nothing():
+    meta = {"ownerReferences": [OWNER]}
+    assert views.pod(body(meta, **container(cpu="x"))).request == ZERO
+    assert views.pod(body(meta, **container(cpu="x"))).phase == "Pending"
+
+
+def test_a_priority_class():
+    found = views.priority_class(
+        as_bytes({"metadata": {"name": "gold"}, "value": 1000, "globalDefault": True})
+    ).view
+    assert (found.name, found.value, found.global_default) == ("gold", 1000, True)
+    assert found.preemption_policy == "PreemptLowerPriority"
+    never = {"metadata": {"name": "n"}, "value": None, "preemptionPolicy": "Never"}
+    assert views.priority_class(as_bytes(never)).view.preemption_policy == "Never"
+    assert views.priority_class(as_bytes(never)).view.value == 0
+
+
+def test_small_objects_keep_the_part_that_counts():
+    spec = {"limits": [{"type": "Container"}]}
+    assert views.limit_range(body(spec=spec)).body["spec"] == spec
+    overhead = {"podFixed": {"cpu": "100m"}}
+    assert views.runtime_class(body(overhead=overhead)).body == {"cpu": "100m"}
+    assert views.runtime_class(body()).body == {}

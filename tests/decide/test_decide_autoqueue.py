@@ -1,0 +1,208 @@
+"""The Queue of a quota: made, followed, never taken from a person (spec 3.3-3.7, 10.5)."""
+
+import json
+
+import pytest
+from builders import INSTALL_NAMESPACE, as_bytes, queue, quota
+
+from kq.core import keys, views
+from kq.core.patch import Patch
+from kq.decide.autoqueue import (
+    copied_annotations,
+    difference,
+    is_auto_made,
+    labelled_policy,
+    new_queue,
+)
+
+SKIP = "koord-queue/skip-impossible"
+DEPTH = "koord-queue/max-depth"
+
+
+def made(of, default="Priority"):
+    """The Queue as it was created, seen again."""
+    body = new_queue(of, INSTALL_NAMESPACE, default)
+    body["metadata"] |= {"uid": "u", "resourceVersion": "1"}
+    return views.queue(as_bytes(body)), body
+
+
+def follow(body, of, default="Priority"):
+    """The Queue after the quota's changes were carried to it."""
+    patch = difference(views.queue(as_bytes(body)), of, default)
+    after = Patch(patch).apply(body)
+    assert difference(views.queue(as_bytes(after)), of, default) == {}
+    return patch, after
+
+
+def labelled(policy, key="koord-queue/queue-policy", **fields):
+    return quota(labels={key: policy}, **fields)
+
+
+# -- making ----------------------------------------------------------------------------------------
+
+
+def test_a_queue_is_made_for_a_quota():
+    of = quota(
+        labels={keys.PARENT_LABEL: "root-a", "other": "x"},
+        annotations={SKIP: "true", "quota-koord-queue-enable": "true", "someone/else": "x"},
+    )
+    body = new_queue(of, INSTALL_NAMESPACE, "Priority")
+    copied = {SKIP: "true", "quota-koord-queue-enable": "true"}
+    assert body["metadata"] == {
+        "name": "team-a",
+        "namespace": "koord-queue",
+        "labels": {"create-by-koordqueue": "true", keys.PARENT_LABEL: "root-a"},
+        "annotations": {
+            **copied,
+            keys.COPIED: json.dumps(copied, sort_keys=True, separators=(",", ":")),
+            keys.DEFAULT_POLICY: "Priority",
+        },
+    }
+    assert body["spec"] == {"queuePolicy": "Priority", "priority": 1000}
+
+
+def test_a_queue_is_made_for_a_name_without_a_quota_object():
+    body = new_queue("default", INSTALL_NAMESPACE, "Block")
+    assert body["metadata"]["name"] == "default"
+    assert body["metadata"]["labels"] == {"create-by-koordqueue": "true"}
+    assert body["spec"]["queuePolicy"] == "Block"
+
+
+def test_a_label_names_the_policy():
+    body = new_queue(labelled("Block"), INSTALL_NAMESPACE, "Priority")
+    assert body["spec"]["queuePolicy"] == "Block"
+    assert body["metadata"]["annotations"][keys.DEFAULT_POLICY] == "Block"
+
+
+@pytest.mark.parametrize(
+    ("labels", "expected"),
+    [
+        ({}, None),
+        ({"kube-queue/queue-policy": "Block"}, "Block"),
+        ({"kube-queue/queue-policy": "Block", "koord-queue/queue-policy": "Priority"}, "Priority"),
+        ({"koord-queue/queue-policy": "", "kube-queue/queue-policy": "Block"}, "Block"),
+    ],
+)
+def test_which_label_names_the_policy(labels, expected):
+    assert labelled_policy(quota(labels=labels)) == expected
+
+
+def test_marks_of_the_manager_are_not_copied():
+    of = quota(annotations={keys.COPIED: "{}", keys.DEFAULT_POLICY: "x", DEPTH: "3"})
+    assert copied_annotations(of) == {DEPTH: "3"}
+
+
+def test_a_queue_just_made_needs_no_change():
+    for of in (quota(), labelled("Block"), quota(annotations={DEPTH: "3"}, parent="p")):
+        assert difference(made(of)[0], of, "Priority") == {}
+
+
+def test_who_made_a_queue():
+    assert is_auto_made(made(quota())[0])
+    assert not is_auto_made(queue())
+
+
+# -- following --------------------------------------------------------------------------------------
+
+
+def test_changes_of_the_quota_are_carried():
+    """Spec 3.4, 3.5: a key present on both follows the quota."""
+    _, body = made(quota(annotations={SKIP: "true", DEPTH: "3"}))
+    patch, after = follow(body, quota(annotations={DEPTH: "5"}, parent="p"))
+    assert patch["metadata"]["annotations"] == {
+        DEPTH: "5",
+        SKIP: None,
+        keys.COPIED: '{"koord-queue/max-depth":"5"}',
+    }
+    assert patch["metadata"]["labels"] == {keys.PARENT_LABEL: "p"}
+    assert SKIP not in after["metadata"]["annotations"]
+
+
+def test_a_parent_that_goes_is_removed():
+    _, body = made(quota(parent="p"))
+    patch, _ = follow(body, quota())
+    assert patch == {"metadata": {"labels": {keys.PARENT_LABEL: None}}}
+
+
+def test_a_key_set_by_hand_stays():
+    """Spec 3.5."""
+    _, body = made(quota())
+    body["metadata"]["annotations"][DEPTH] = "7"
+    assert difference(views.queue(as_bytes(body)), quota(), "Priority") == {}
+
+
+def test_a_copied_key_edited_by_hand_follows_the_quota_and_stays_when_that_lets_it_go():
+    of = quota(annotations={DEPTH: "3"})
+    _, body = made(of)
+    body["metadata"]["annotations"][DEPTH] = "7"
+    assert follow(body, of)[0] == {"metadata": {"annotations": {DEPTH: "3"}}}
+    patch, after = follow(body, quota())
+    assert patch == {"metadata": {"annotations": {keys.COPIED: "{}"}}}
+    assert after["metadata"]["annotations"][DEPTH] == "7"
+
+
+@pytest.mark.parametrize("text", ["", "not json", "[1]", '{"koord-queue/max-depth": 3}'])
+def test_a_spoiled_mark_of_what_was_copied_takes_nothing_away(text):
+    _, body = made(quota(annotations={DEPTH: "3"}))
+    body["metadata"]["annotations"][keys.COPIED] = text
+    _, after = follow(body, quota())
+    assert after["metadata"]["annotations"][DEPTH] == "3"
+
+
+def test_other_hand_edits_stay():
+    """Spec 3.7."""
+    _, body = made(quota())
+    body["spec"] |= {"priority": 5, "stopPolicy": "Hold"}
+    assert difference(views.queue(as_bytes(body)), quota(), "Priority") == {}
+
+
+# -- policy (spec 3.6, 10.5) ---------------------------------------------------------------------------
+
+
+def test_a_policy_edited_by_hand_stays():
+    _, body = made(quota())
+    body["spec"]["queuePolicy"] = "Block"
+    assert difference(views.queue(as_bytes(body)), quota(), "Priority") == {}
+
+
+def test_a_label_wins_over_a_hand_edit_at_once_and_each_time():
+    of = labelled("Block")
+    _, body = made(of)
+    body["spec"]["queuePolicy"] = "Priority"
+    assert follow(body, of)[0] == {"spec": {"queuePolicy": "Block"}}
+    _, plain = made(quota())
+    assert follow(plain, of)[0] == {
+        "metadata": {"annotations": {keys.DEFAULT_POLICY: "Block"}},
+        "spec": {"queuePolicy": "Block"},
+    }
+
+
+def test_without_its_label_a_quota_gives_the_default_again():
+    _, body = made(labelled("Block"))
+    assert follow(body, quota())[0] == {
+        "metadata": {"annotations": {keys.DEFAULT_POLICY: "Priority"}},
+        "spec": {"queuePolicy": "Priority"},
+    }
+
+
+def test_a_default_once_written_follows_the_default():
+    _, body = made(quota(), "Priority")
+    patch, after = follow(body, quota(), "Block")
+    assert patch == {
+        "metadata": {"annotations": {keys.DEFAULT_POLICY: "Block"}},
+        "spec": {"queuePolicy": "Block"},
+    }
+    back, _ = follow(after, quota(), "Priority")
+    assert back["spec"] == {"queuePolicy": "Priority"}
+
+
+def test_a_hand_edit_does_not_follow_the_default():
+    _, body = made(quota(), "Priority")
+    body["spec"]["queuePolicy"] = "Block"
+    assert difference(views.queue(as_bytes(body)), quota(), "Round") == {}
+
+
+def test_an_empty_policy_becomes_the_default():
+    _, body = made(quota())
+    body["spec"]["queuePolicy"] = ""
+    assert follow(body, quota())[0] == {"spec": {"queuePolicy": "Priority"}}

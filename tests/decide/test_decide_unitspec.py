@@ -1,0 +1,264 @@
+"""What a unit should say by its job, and the patch that makes it say so (spec 2.5-2.8, 12.10)."""
+
+import hashlib
+import re
+
+import pytest
+from builders import at, job_view, pod_set, situation, unit, unit_by_hand
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kq.core import keys
+from kq.core.model import Phase
+from kq.core.priority import DerivedPriority
+from kq.decide.unitspec import creation, difference, other_unit_name, unit_name
+
+DIGEST = hashlib.sha256(b"job-train").hexdigest()[:8]
+NAME = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
+
+
+# -- names ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "suffix", "expected"),
+    [
+        ("train", "", "train"),
+        ("train", "-tf-qu", "train-tf-qu"),
+        ("x" * 253, "", "x" * 253),
+        ("x" * 254, "", "x" * 244 + "-"),
+        ("x" * 247, "-ray-qu", "x" * 244 + "-"),
+    ],
+)
+def test_a_units_name(name, suffix, expected):
+    """Case I8."""
+    job = job_view("train")
+    job = job_view(name, uid=job.uid)
+    digest = DIGEST if expected.endswith("-") else ""
+    assert unit_name(job, suffix) == expected + digest
+    assert len(unit_name(job, suffix)) <= 253
+
+
+@given(st.integers(1, 253), st.sampled_from(("", "-tf-qu", "-raycluster-qu")))
+def test_names_are_legal_and_differ_by_job(length, suffix):
+    first, second = (job_view("n" * length, uid=uid) for uid in ("u1", "u2"))
+    for each in (first, second):
+        for name in (unit_name(each, suffix), other_unit_name(each, suffix)):
+            assert len(name) <= 253
+            assert NAME.fullmatch(name)
+    assert other_unit_name(first, suffix) != other_unit_name(second, suffix)
+    assert other_unit_name(first, suffix) != first.name + suffix
+
+
+# -- creation -------------------------------------------------------------------------------------
+
+
+def test_a_unit_as_it_is_made():
+    """Spec 2.7."""
+    job = job_view(
+        minute=3,
+        labels={"team": "x", "app.kubernetes.io/managed-by": "argo", "helm.sh/chart": "c"},
+        annotations={keys.ACTIVE: "true", keys.DEQUEUE_TIMESTAMP: "x"},
+        pod_sets=(pod_set(count=2, cpu="500m", memory="1Gi"),),
+    )
+    body = creation(situation(job, priority=DerivedPriority(value=7, class_name="gold")))
+    assert body["metadata"] == {
+        "name": "train",
+        "namespace": "team-a",
+        "labels": {"team": "x", keys.QUOTA_LABEL: "team-a"},
+        "annotations": {
+            keys.ACTIVE: "true",
+            keys.JOB_CREATION: "2026-03-01T12:03:00Z",
+            keys.DERIVED_PRIORITY: "7",
+        },
+        "ownerReferences": [
+            {
+                "apiVersion": "batch/v1",
+                "kind": "Job",
+                "name": "train",
+                "uid": "job-train",
+                "controller": False,
+            }
+        ],
+    }
+    spec = body["spec"]
+    assert spec["consumerRef"]["uid"] == "job-train"
+    assert (spec["priority"], spec["priorityClassName"], spec["queue"]) == (7, "gold", "team-a")
+    assert spec["resource"] == spec["request"] == {"cpu": "1", "memory": "2Gi"}
+    assert [(each["name"], each["count"]) for each in spec["podSet"]] == [("main", 2)]
+    assert "active" not in spec
+    assert "status" not in body
+
+
+def test_a_job_without_priority_and_quota_has_neither_in_its_unit():
+    body = creation(situation(quota=None, queue=""))
+    assert "priority" not in body["spec"]
+    assert "priorityClassName" not in body["spec"]
+    assert body["metadata"]["annotations"][keys.DERIVED_PRIORITY] == ""
+    assert keys.QUOTA_LABEL not in body["metadata"]["labels"]
+
+
+@pytest.mark.parametrize(
+    ("text", "active"), [("false", False), ("FALSE", False), ("true", True), ("no", True)]
+)
+def test_a_job_submitted_inactive_stays_out_of_the_queue(text, active):
+    """Spec 5.11."""
+    body = creation(situation(job_view(annotations={keys.ACTIVE: text})))
+    assert body["spec"].get("active", True) is active
+
+
+def test_a_unit_just_made_needs_no_change():
+    """Case O2."""
+    assert difference(situation(), unit()) == {}
+
+
+# -- priority (spec 12.10, case D3) -----------------------------------------------------------------
+
+
+def with_priority(value, recorded, class_name=""):
+    texts = dict(unit().annotations)
+    texts.pop(keys.DERIVED_PRIORITY)
+    if recorded is not None:
+        texts[keys.DERIVED_PRIORITY] = recorded
+    return unit(priority=value, annotations=texts, priority_class=class_name)
+
+
+@pytest.mark.parametrize(
+    ("each", "derived", "expected"),
+    [
+        pytest.param(with_priority(5, "5"), 5, {}, id="nothing new"),
+        pytest.param(with_priority(5, "5"), 7, {"priority": 7}, id="the job's priority changed"),
+        pytest.param(with_priority(5, "5"), None, {"priority": None}, id="the job lost it"),
+        pytest.param(with_priority(None, ""), 7, {"priority": 7}, id="the job got one"),
+        pytest.param(with_priority(50, "5"), 7, {}, id="edited by hand: stays (case D3)"),
+        pytest.param(with_priority(50, ""), None, {}, id="given by hand: stays"),
+        pytest.param(with_priority(0, ""), 7, {}, id="edited to 0: stays"),
+        pytest.param(with_priority(None, "5"), 5, {"priority": 5}, id="the edit was removed"),
+        pytest.param(with_priority(None, "5"), None, {}, id="removed, and there is none"),
+        pytest.param(with_priority(3, None), 7, {}, id="made by hand with one: stays"),
+        pytest.param(with_priority(None, None), 7, {"priority": 7}, id="made by hand without"),
+    ],
+)
+def test_the_units_priority(each, derived, expected):
+    now = situation(priority=DerivedPriority(value=derived))
+    spec = difference(now, each).get("spec", {})
+    assert {key: spec[key] for key in ("priority",) if key in spec} == expected
+
+
+def test_what_was_derived_is_recorded_also_beside_an_edit():
+    now = situation(priority=DerivedPriority(value=7))
+    patch = difference(now, with_priority(50, "5"))
+    assert patch["metadata"]["annotations"] == {keys.DERIVED_PRIORITY: "7"}
+    assert "spec" not in patch
+
+
+def test_the_class_follows_with_the_priority():
+    now = situation(priority=DerivedPriority(value=7, class_name="gold"))
+    assert difference(now, with_priority(5, "5"))["spec"] == {
+        "priority": 7,
+        "priorityClassName": "gold",
+    }
+    none = situation(priority=DerivedPriority(value=5))
+    assert difference(none, with_priority(5, "5", "gold"))["spec"] == {"priorityClassName": None}
+
+
+# -- activation (spec 9.18) ---------------------------------------------------------------------------
+
+
+def marked(text, active=True):
+    texts = dict(unit().annotations)
+    if text is not None:
+        texts[keys.ACTIVE] = text
+    return unit(annotations=texts, active=active)
+
+
+@pytest.mark.parametrize(
+    ("text", "each", "expected"),
+    [
+        pytest.param(None, marked(None), None, id="no annotation"),
+        pytest.param("false", marked(None), False, id="set to false"),
+        pytest.param("False", marked(None), False, id="any case"),
+        pytest.param("true", marked("false", active=False), True, id="set to true"),
+        pytest.param("false", marked("false", active=True), None, id="an old value counts no more"),
+        pytest.param("true", marked("true", active=False), None, id="an old true neither"),
+        pytest.param("true", marked(None), None, id="it is active anyway"),
+        pytest.param("off", marked(None), None, id="other values change nothing"),
+        pytest.param(None, marked("false", active=False), None, id="removal changes nothing"),
+    ],
+)
+def test_the_jobs_word_counts_when_it_changes(text, each, expected):
+    job = job_view(annotations={} if text is None else {keys.ACTIVE: text})
+    patch = difference(situation(job), each)
+    assert patch.get("spec", {}).get("active") is expected
+    copied = patch.get("metadata", {}).get("annotations", {}).get(keys.ACTIVE)
+    changed = text is not None and text != each.annotations.get(keys.ACTIVE)
+    assert copied == (text if changed else None)
+
+
+# -- labels, Queue, pod sets ----------------------------------------------------------------------------
+
+
+def test_later_labels_and_annotations_of_the_job_are_carried():
+    """Spec 2.8."""
+    job = job_view(labels={"tier": "gold"}, annotations={"koord-queue/expected-seconds": "9"})
+    assert difference(situation(job), unit()) == {
+        "metadata": {
+            "labels": {"tier": "gold"},
+            "annotations": {"koord-queue/expected-seconds": "9"},
+        }
+    }
+
+
+def test_a_waiting_unit_moves_with_its_job_and_one_that_holds_quota_stays():
+    """Case E8."""
+    now = situation(quota="team-b", queue="team-b")
+    assert difference(now, unit()) == {
+        "metadata": {"labels": {keys.QUOTA_LABEL: "team-b"}},
+        "spec": {"queue": "team-b"},
+    }
+    assert difference(now, unit(phase=Phase.RUNNING)) == {}
+
+
+def test_a_waiting_unit_takes_over_counts_and_templates():
+    job = job_view(pod_sets=(pod_set(count=3, cpu=2, memory="1Gi"),))
+    spec = difference(situation(job), unit())["spec"]
+    assert [each["count"] for each in spec["podSet"]] == [3]
+    assert spec["resource"] == {"cpu": "6", "memory": "3Gi"}
+    assert "request" not in spec
+
+
+def test_a_resource_no_longer_asked_for_is_removed():
+    """A merge patch removes only what it names."""
+    before = unit(pod_sets=(pod_set(cpu=1, gpu=1),))
+    assert difference(situation(), before)["spec"]["resource"] == {"cpu": "1", "gpu": None}
+
+
+def test_a_unit_that_holds_quota_keeps_its_templates():
+    """Spec 2.8."""
+    job = job_view(pod_sets=(pod_set(count=1, cpu=8),))
+    assert difference(situation(job), unit(phase=Phase.RUNNING)) == {}
+
+
+def test_equal_quantities_written_otherwise_are_no_change():
+    """Case C2."""
+    job = job_view(pod_sets=(pod_set(cpu="1000m", memory="1024Mi"),))
+    assert difference(situation(job), unit(pod_sets=(pod_set(cpu="1", memory="1Gi"),))) == {}
+
+
+def test_a_unit_made_by_hand_is_adopted_with_what_the_job_says():
+    """Spec 15.2."""
+    each = unit_by_hand(quota=None, pod_sets=(), queue="special", priority=9)
+    patch = difference(situation(queue="special", priority=DerivedPriority(value=1)), each)
+    assert patch["metadata"]["labels"] == {keys.QUOTA_LABEL: "team-a"}
+    assert patch["spec"]["consumerRef"] == {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "name": "train",
+        "namespace": "team-a",
+        "uid": "job-train",
+    }
+    assert len(patch["spec"]["podSet"]) == 1
+    assert "priority" not in patch["spec"]
+    assert "queue" not in patch["spec"]
+    assert patch["metadata"]["annotations"][keys.JOB_CREATION] == "2026-03-01T12:00:00Z"
+    assert at(0) == job_view().created
