@@ -67,7 +67,7 @@ def _run_all(
         outcomes.append(_run(name, sizes, binaries, folder / name))
         for row in outcomes[-1].rows:
             tell(f"  {row.figure}: {row.value}")
-    conditions = {
+    conditions: dict[str, object] = {
         "jobs": sizes.jobs,
         "cores": os.cpu_count(),
         "load_average_before": round(load_average, 2),

@@ -1,5 +1,6 @@
 """A control plane and kq in a temporary folder; all of it ends with the block."""
 
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -18,6 +19,10 @@ from bench.progress import tell
 from kq.core.kinds import JOB
 from kq.kube.client import Client
 from kq.kube.connection import Connection, FixedHeader
+
+SETTLE_SECONDS = 30.0
+RESTING_CORES = 0.25
+"""Below this all processes together are at rest."""
 
 QUOTAS_PATH = f"/apis/scheduling.sigs.k8s.io/v1alpha1/namespaces/{NAMESPACE}/elasticquotas"
 QUEUE_PATH = f"/apis/scheduling.x-k8s.io/v1alpha1/namespaces/koord-queue/queues/{QUOTA}"
@@ -107,7 +112,7 @@ def running(folder: Path, binaries: Path, wanted: Wanted) -> Iterator[Stage]:
         plane.cluster.api("POST", "/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
         plane.cluster.wait(f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/default", bool)
         if not wanted.queue:
-            yield Stage(folder=folder, plane=plane, kq=None)
+            yield _settled(Stage(folder=folder, plane=plane, kq=None))
             return
         with Kq(
             cluster=plane.cluster,
@@ -115,4 +120,23 @@ def running(folder: Path, binaries: Path, wanted: Wanted) -> Iterator[Stage]:
             as_accounts=True,
             environment=wanted.environment,
         ) as kq:
-            yield Stage(folder=folder, plane=plane, kq=kq)
+            yield _settled(Stage(folder=folder, plane=plane, kq=kq))
+
+
+def _settled(stage: Stage) -> Stage:
+    """The stage once its processes are at rest: new kinds keep an API server busy for a while."""
+    deadline = time.monotonic() + SETTLE_SECONDS
+    before = _used(stage)
+    while time.monotonic() < deadline:
+        time.sleep(1.0)
+        stage.check()
+        now = _used(stage)
+        if now - before < RESTING_CORES:
+            return stage
+        before = now
+    tell(f"  not at rest after {SETTLE_SECONDS:.0f} s; going on")
+    return stage
+
+
+def _used(stage: Stage) -> float:
+    return sum(processes.cpu_seconds(each) for each in stage.processes)

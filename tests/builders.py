@@ -31,6 +31,7 @@ from kq.core.model import (
 from kq.core.options import QuotaOptions
 from kq.core.plugins import Problem
 from kq.core.resources import ZERO, Resources, parse_resources
+from kq.core.views import mapped_namespaces
 from kq.decide.book import Book
 from kq.decide.situation import Situation
 from kq.policies import POLICIES
@@ -165,6 +166,7 @@ def quota(
         "limit": amounts(cpu=cpu),
         "minimum": minimum,
     }
+    values["namespaces"] = mapped_namespaces(fields.get("annotations", {}))[0]
     return Quota(**values | fields)
 
 
@@ -175,7 +177,9 @@ def quotas(*each: Quota, **options: Any) -> ElasticQuotas:
 
 def namespace(name: str = "team-a", **fields: Any) -> NamespaceView:
     """A namespace."""
-    return NamespaceView(**{"name": name, "uid": f"uid-of-{name}", "resource_version": "1"} | fields)
+    return NamespaceView(
+        **{"name": name, "uid": f"uid-of-{name}", "resource_version": "1"} | fields
+    )
 
 
 def job_view(name: str = "train", *, minute: float = 0, **fields: Any) -> JobView:
@@ -233,7 +237,9 @@ def pod(
     return PodView(**values | fields)
 
 
-def situation(job: JobView | None = None, unit: QueueUnit | None = None, **fields: Any) -> Situation:
+def situation(
+    job: JobView | None = None, unit: QueueUnit | None = None, **fields: Any
+) -> Situation:
     """A job with its unit, a minute after NOW, of quota and Queue `team-a`."""
     job = job or job_view()
     values: dict[str, Any] = {

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from kq.app.watching import BY_NAME
+from kq.app.watching import BY_NAME, BY_PARENT
 from kq.clock import utc_now
 from kq.decide.situation import Rules
 from kq.jobs.integration import JobIntegration
@@ -122,12 +122,14 @@ def _keepers(parts: Parts, teller: Teller) -> dict[str, Reconciler]:
             teller=teller,
             queues=watches.queues.lister,
             same_name=lambda name: watches.quotas.lister.by_index(BY_NAME, name),
+            children=lambda name: watches.quotas.lister.by_index(BY_PARENT, name),
             namespace=namespace,
             default_policy=parts.default_policy,
         ),
         "status": StatusReconciler(
             client=parts.client,
             hub=parts.hub,
+            teller=teller,
             queues=watches.queues.lister,
             namespace=namespace,
             policies=tuple(POLICIES),

@@ -86,7 +86,7 @@ class Manager:
         self._integrations = {
             each.kind.kind: each for each in map(INTEGRATIONS.__getitem__, settings.jobs.enabled)
         }
-        self._watches = make_watches(client, settings.installNamespace, self._integrations, counted)
+        self._watches = make_watches(client, self._integrations, counted)
         self._recorder = Recorder(client, clock=utc_now, metrics=counted)
         self._synced = False
 

@@ -22,26 +22,24 @@ from kq.reconcile.watches import BY_NAMESPACE, Watches
 from kq.reconcile.wiring import by_namespace
 
 BY_NAME = "name"
+BY_PARENT = "parent"
 
 
 def make_watches(
-    client: Client, namespace: str, integrations: Mapping[str, JobIntegration], counted: Counted
+    client: Client, integrations: Mapping[str, JobIntegration], counted: Counted
 ) -> Watches:
     """One informer a kind; those of kinds that may be absent look again (spec 4.7)."""
     return Watches(
         units=Informer(client=client, kind=QUEUE_UNIT, decode=views.unit, metrics=counted),
-        queues=Informer(
-            client=client,
-            kind=QUEUE,
-            decode=views.queue,
-            namespace=namespace,
-            metrics=counted,
-        ),
+        queues=Informer(client=client, kind=QUEUE, decode=views.queue, metrics=counted),
         quotas=Informer(
             client=client,
             kind=ELASTIC_QUOTA,
             decode=views.quota,
-            indexes={BY_NAME: lambda quota: (quota.name,)},
+            indexes={
+                BY_NAME: lambda quota: (quota.name,),
+                BY_PARENT: lambda quota: (quota.parent,),
+            },
             optional=True,
             metrics=counted,
         ),

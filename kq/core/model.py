@@ -194,6 +194,7 @@ class Quota(msgspec.Struct, frozen=True, kw_only=True):
     """A named limit that units draw on (an ElasticQuota).
 
     A resource whose max cannot be read counts as limited to 0 (spec 22.1), told in `defects`.
+    `namespaces` are those that its annotation maps to it (spec 5.3).
     """
 
     namespace: str
@@ -207,6 +208,7 @@ class Quota(msgspec.Struct, frozen=True, kw_only=True):
     is_parent: bool = False
     limit: Resources
     minimum: Resources
+    namespaces: tuple[str, ...] = ()
     defects: tuple[str, ...] = ()
 
 

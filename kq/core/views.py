@@ -34,6 +34,7 @@ OLD_PHASES = {
 }
 """Phases that are read and never written (spec 9.2, 2.4)."""
 
+MAX_ANNOTATION = 16 * 1024
 PSEUDO_POD_SET = "koord-queue/default-requirement"
 decode_object: Callable[[bytes], dict[str, Any]] = msgspec.json.Decoder(dict[str, Any]).decode
 
@@ -120,14 +121,10 @@ def quota(raw: bytes) -> Quota:
     labels = codec.strings(meta.get("labels"))
     limit, bad_limits = _limits(spec.get("max"), "max", unreadable=0)
     minimum, bad_minimums = _limits(spec.get("min"), "min", unreadable=None)
-    below = tuple(
-        f"max of {name} is below its min, so it counts as 0"
-        for name, amount in limit.items()
-        if amount < minimum.get(name, 0) and name not in {each.split(" ")[0] for each in bad_limits}
-    )
+    below = [name for name, amount in limit.items() if 0 < amount < minimum.get(name)]
     if below:
-        dead = {text.split(" ")[2] for text in below}
-        limit = Resources.of({k: 0 if k in dead else v for k, v in limit.items()})
+        limit = Resources.of({k: 0 if k in below else v for k, v in limit.items()})
+    mapped, bad_mapping = mapped_namespaces(codec.strings(meta.get("annotations")))
     return Quota(
         **codec.metadata(meta),
         created=codec.parse_time(meta.get("creationTimestamp")) or codec.EPOCH,
@@ -137,8 +134,28 @@ def quota(raw: bytes) -> Quota:
         is_parent=labels.get(keys.IS_PARENT_LABEL, "").lower() == "true",
         limit=limit,
         minimum=minimum,
-        defects=(*bad_limits, *bad_minimums, *below),
+        namespaces=mapped,
+        defects=(
+            *bad_limits,
+            *bad_minimums,
+            *(f"max of {name} is below its min: it counts as 0" for name in below),
+            *bad_mapping,
+        ),
     )
+
+
+def mapped_namespaces(annotations: Mapping[str, str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The namespaces that the annotation lists; what is wrong with it (spec 5.3, 21.2)."""
+    text = annotations.get(keys.QUOTA_NAMESPACES)
+    if not text:
+        return (), ()
+    try:
+        listed = msgspec.json.decode(text, type=list[str]) if len(text) <= MAX_ANNOTATION else None
+    except (msgspec.DecodeError, RecursionError):
+        listed = None
+    if listed is None:
+        return (), (f"{keys.QUOTA_NAMESPACES} is {text:.100}, not a JSON list of namespaces",)
+    return tuple(listed), ()
 
 
 def namespace(raw: bytes) -> NamespaceView:

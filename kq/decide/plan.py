@@ -43,7 +43,7 @@ def plan_job(now: Situation) -> list[Action]:
         return []
     difference = unitspec.difference(now, unit)
     if difference:
-        return [PatchUnit(unit, difference), *_about_priority(now)]
+        return [PatchUnit(unit, difference), *_about_priority(now), *_about_activation(now, unit)]
     if not unit.holds_quota:
         return _waits(now, unit)
     eviction = evict(now, unit)
@@ -82,6 +82,19 @@ def _about_priority(now: Situation) -> list[Action]:
         wrong = messages.m16(keys.PRIORITY, now.priority.bad_annotation, "a whole number (int32)")
         told.append(TellJob(now.job, True, "InvalidAnnotation", wrong))
     return told
+
+
+def _about_activation(now: Situation, unit: QueueUnit) -> list[Action]:
+    """A new value of the annotation that is neither true nor false (spec 9.18)."""
+    text = now.job.annotations.get(keys.ACTIVE)
+    if (
+        text is None
+        or text.lower() in ("true", "false")
+        or text == unit.annotations.get(keys.ACTIVE)
+    ):
+        return []
+    wrong = messages.m16(keys.ACTIVE, text, "true or false")
+    return [TellJob(now.job, True, "InvalidAnnotation", wrong)]
 
 
 def _about_owner(now: Situation) -> list[Action]:

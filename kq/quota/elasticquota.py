@@ -1,7 +1,6 @@
 """ElasticQuotaV2: Koordinator's ElasticQuotas, a tree by parent labels (spec 11.3, 5.3, 15.4)."""
 
 import fnmatch
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,7 +15,6 @@ from kq.quota.resolve import labelled_quota
 
 ROOT = "koordinator-root-quota"
 WITHOUT_QUEUE = frozenset({ROOT, "koordinator-default-quota", "koordinator-system-quota"})
-MAX_ANNOTATION = 16 * 1024
 
 
 @dataclass(frozen=True)
@@ -87,7 +85,7 @@ class ElasticQuotas:
             self.quotas.values(), key=lambda each: (each.created, each.name), reverse=True
         )
         for each in newest_first:
-            for namespace in named_namespaces(each) or ():
+            for namespace in each.namespaces:
                 found[namespace] = each.name
         return found
 
@@ -126,20 +124,6 @@ class ElasticQuotas:
         if self.options.oversell != 1:
             limit = Resources.of({k: int(v * self.options.oversell) for k, v in limit.items()})
         return Level(quota.name, limit, quota.minimum)
-
-
-def named_namespaces(quota: Quota) -> tuple[str, ...] | None:
-    """The namespaces that the quota's annotation lists; None if it is malformed (spec 5.3)."""
-    text = quota.annotations.get(keys.QUOTA_NAMESPACES)
-    if not text:
-        return ()
-    try:
-        listed = json.loads(text) if len(text) <= MAX_ANNOTATION else None
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(listed, list) or not all(isinstance(each, str) for each in listed):
-        return None
-    return tuple(listed)
 
 
 def _glob(pattern: str) -> str:

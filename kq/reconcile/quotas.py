@@ -5,10 +5,8 @@ from collections.abc import Callable
 import structlog
 
 from kq.core.kinds import QUEUE
-from kq.core.messages import Reason
 from kq.core.model import Queue, Quota
-from kq.core.plugins import Problem
-from kq.decide import autoqueue
+from kq.decide import autoqueue, quotafaults
 from kq.kube.client import Client
 from kq.kube.errors import AlreadyExists, NotFound
 from kq.kube.store import Lister
@@ -30,6 +28,7 @@ class QuotasReconciler:
         teller: Teller,
         queues: Lister[Queue],
         same_name: Callable[[str], list[Quota]],
+        children: Callable[[str], list[Quota]],
         namespace: str,
         default_policy: str,
     ) -> None:
@@ -38,6 +37,7 @@ class QuotasReconciler:
         self._teller = teller
         self._queues = queues
         self._same_name = same_name
+        self._children = children
         self._namespace = namespace
         self._default_policy = default_policy
         self._reported: dict[str, tuple[str, ...]] = {}
@@ -54,7 +54,9 @@ class QuotasReconciler:
             if other is not quota:
                 text = f"quota {quota.name} exists in namespace {quota.namespace} already"
                 self._report(other, "DuplicateQuota", (text,))
-        self._report(quota, "InvalidQuota", self._faults(quota))
+        chain = self._hub.book.quotas.chain(quota.name)
+        texts = quotafaults.faults(quota, self._children(quota.name), chain)
+        self._report(quota, "InvalidQuota", texts)
         if quota.name not in autoqueue.WITHOUT_QUEUE:
             await self._ensure(quota, queue)
         return Result()
@@ -111,13 +113,6 @@ class QuotasReconciler:
         except NotFound:
             return
         log.info("queue deleted", queue=queue.name)
-
-    def _faults(self, quota: Quota) -> tuple[str, ...]:
-        """What is wrong with a quota, in sentences (spec 11.6, 22.1)."""
-        chain = self._hub.book.quotas.chain(quota.name)
-        problem = isinstance(chain, Problem) and chain.reason != Reason.MISCONFIGURED
-        faults = quota.defects
-        return (*faults, chain.message) if problem and isinstance(chain, Problem) else faults
 
     def _report(self, quota: Quota, reason: str, texts: tuple[str, ...]) -> None:
         """Each once for as long as it stays."""

@@ -1,7 +1,7 @@
 """Writes the status of Queues: counts, usage, conditions, the line (spec 3.1, 3.9)."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -15,6 +15,7 @@ from kq.kube.client import Client
 from kq.kube.errors import NotFound
 from kq.kube.store import Lister
 from kq.reconcile.controller import Request, Result
+from kq.reconcile.events import Teller
 from kq.reconcile.hub import Hub
 
 SETTLES = 1.0
@@ -37,6 +38,7 @@ class StatusReconciler:
         *,
         client: Client,
         hub: Hub,
+        teller: Teller,
         queues: Lister[Queue],
         namespace: str,
         policies: tuple[str, ...],
@@ -45,6 +47,7 @@ class StatusReconciler:
     ) -> None:
         self._client = client
         self._hub = hub
+        self._teller = teller
         self._queues = queues
         self._namespace = namespace
         self._policies = policies
@@ -55,15 +58,16 @@ class StatusReconciler:
         self._items_written: dict[str, float] = {}
 
     async def reconcile(self, request: Request) -> Result:
-        """The Queue of that name."""
-        queue = self._queues.get(self._namespace, request.name)
+        """The Queue of that name; one in a wrong namespace, which is named then, is only told."""
+        queue = self._queues.get(request.namespace or self._namespace, request.name)
         if queue is None:
             return Result()
         left = self._due(queue) - self._monotonic()
         if left > 0:
             return Result(requeue_after=left)
         self._changed.pop(queue.uid, None)
-        patch = self._patch(queue)
+        is_ours = queue.namespace == self._namespace
+        patch = self._patch(queue) if is_ours else self._told_wrong(queue)
         if not patch:
             return Result()
         self._written[queue.uid] = self._monotonic()
@@ -81,6 +85,22 @@ class StatusReconciler:
             self._written.pop(queue.uid, None)
         return Result()
 
+    def _told_wrong(self, queue: Queue) -> dict[str, Any]:
+        """Only Queues of the install namespace count (spec 3.1)."""
+        text = f"queues count in namespace {self._namespace} only"
+        wrong = Condition("Active", False, "WrongNamespace", text)
+        return self._conditions_patch(queue, [wrong])
+
+    def _conditions_patch(self, queue: Queue, wanted: Sequence[Condition]) -> dict[str, Any]:
+        conditions = queue.conditions
+        for each in wanted:
+            conditions = codec.with_condition(conditions, each, self._clock())
+            if each.reason == "UnknownPolicy" and each.message not in _messages(queue):
+                self._teller.tell(queue, True, "AddQueueFail", each.message)
+        if conditions == queue.conditions:
+            return {}
+        return {"conditions": codec.conditions_to_wire(conditions)}
+
     def _due(self, queue: Queue) -> float:
         """When to write: a moment after the change, and some time after the last write."""
         now = self._monotonic()
@@ -95,11 +115,7 @@ class StatusReconciler:
         if counts != queue.counts:
             names = ("pendingUnits", "reservingUnits", "admittedUnits")
             patch |= dict(zip(names, counts, strict=True))
-        conditions = queue.conditions
-        for each in self._conditions(queue):
-            conditions = codec.with_condition(conditions, each, self._clock())
-        if conditions != queue.conditions:
-            patch["conditions"] = codec.conditions_to_wire(conditions)
+        patch |= self._conditions_patch(queue, self._conditions(queue))
         patch |= self._items_patch(queue)
         usage = self._usage(queue.name)
         if usage != queue.usage:
@@ -169,6 +185,10 @@ def unknown_policy(value: str, policies: tuple[str, ...]) -> str:
     near = next((each for each in policies if each.lower() == value.lower()), None)
     hint = f"; it is written {near}" if near else ""
     return f"queuePolicy {value} is not one of {', '.join(policies)}: treated as Priority{hint}"
+
+
+def _messages(queue: Queue) -> set[str]:
+    return {each.message for each in queue.conditions}
 
 
 def interval_of(queue: Queue) -> float:

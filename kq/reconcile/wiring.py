@@ -91,7 +91,10 @@ class Wiring:
 
     def _queue(self, change: Change[Queue]) -> None:
         queue = change.new or change.old
-        if queue is None or queue.namespace != self._namespace:
+        if queue is None:
+            return
+        if queue.namespace != self._namespace:
+            self._hub.queues.status.add(Request(queue.namespace, queue.name))
             return
         if change.new is not None:
             self._hub.book.saw(change.new)
@@ -107,9 +110,9 @@ class Wiring:
             self._moved |= _structure(change.old) != _structure(change.new)
         else:
             self._moved = True
-        self._quotas_changed.update(
-            quota.name for quota in (change.old, change.new) if quota is not None
-        )
+        for quota in (change.old, change.new):
+            if quota is not None:
+                self._quotas_changed.update({quota.name, quota.parent} - {""})
         if self._quotas_due is None:
             # Many quotas may change in one turn of the loop: count with them all at once.
             self._quotas_due = asyncio.get_running_loop().call_soon(self._set_quotas)

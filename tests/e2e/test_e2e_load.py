@@ -25,7 +25,7 @@ from kq.core.kinds import JOB
 JOBS = int(os.environ.get("KQ_LOAD_JOBS", "100"))
 CLIENTS = 32
 PLACES_OF_THE_TIGHT = 10
-SECONDS = 600.0
+SECONDS = 30.0
 
 
 @pytest.fixture(scope="module")

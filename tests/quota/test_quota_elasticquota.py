@@ -11,7 +11,7 @@ from kq.core import keys
 from kq.core.messages import Reason
 from kq.core.plugins import Problem
 from kq.core.resources import Resources
-from kq.quota.elasticquota import named_namespaces
+from kq.core.views import mapped_namespaces
 
 ROOT = "koordinator-root-quota"
 MAPPED = keys.QUOTA_NAMESPACES
@@ -49,7 +49,9 @@ def chain(of, name):
             "quota c, ancestor of a, does not exist",
             id="its parent's parent is missing",
         ),
-        pytest.param([quota("a", parent="a")], "quota a is in a cycle: a -> a", id="its own parent"),
+        pytest.param(
+            [quota("a", parent="a")], "quota a is in a cycle: a -> a", id="its own parent"
+        ),
         pytest.param(
             [quota("a", parent="b"), quota("b", parent="a")],
             "quota a is in a cycle: a -> b -> a",
@@ -128,9 +130,7 @@ def test_of_two_with_one_name_the_older_counts():
         assert quotas(*order).chain("team-a")[0].limit == amounts(cpu=2)
 
 
-@pytest.mark.parametrize(
-    ("rate", "cpu"), [("1", 4000), ("1.5", 6000), ("0.3333", 1333), ("0", 0)]
-)
+@pytest.mark.parametrize(("rate", "cpu"), [("1", 4000), ("1.5", 6000), ("0.3333", 1333), ("0", 0)])
 def test_limits_are_oversold_exactly(rate, cpu):
     level = quotas(quota(cpu=4), oversell=Decimal(rate)).chain("team-a")[0]
     assert level.limit == Resources.of({"cpu": cpu})
@@ -167,9 +167,7 @@ LISTS = quota("x", annotations={MAPPED: '["team-a"]'})
             None,
             id="E5 g: malformed",
         ),
-        pytest.param(
-            {LABEL: ""}, {}, [OWN], "", "team-a", id="an empty label is none"
-        ),
+        pytest.param({LABEL: ""}, {}, [OWN], "", "team-a", id="an empty label is none"),
         pytest.param(
             {keys.QUOTA_LABELS[2]: "third", keys.QUOTA_LABELS[1]: "second"},
             {},
@@ -210,7 +208,8 @@ def test_the_quota_of_a_job(labels, of_namespace, tree, default, expected):
 )
 def test_the_list_of_namespaces(text, expected):
     texts = {} if text is None else {MAPPED: text}
-    assert named_namespaces(quota(annotations=texts)) == expected
+    namespaces, faults = mapped_namespaces(texts)
+    assert (namespaces if not faults else None) == expected
 
 
 # -- who may use it (spec 15.4, 15.4a, case N2) ------------------------------------------------------
@@ -252,12 +251,18 @@ MINE = namespace(labels={LABEL: "mine"})
     [
         pytest.param("mine", quota("mine"), {}, True, id="its own"),
         pytest.param("other", quota("other"), {}, False, id="another's"),
-        pytest.param("inside", quota("inside", namespace="team-a"), {}, True, id="one that lies in it"),
+        pytest.param(
+            "inside", quota("inside", namespace="team-a"), {}, True, id="one that lies in it"
+        ),
         pytest.param(
             "open", quota("open", annotations={ALLOWED: "team-*"}), {}, True, id="one that lets it"
         ),
         pytest.param(
-            "shut", quota("shut", annotations={ALLOWED: "team-b"}), {}, False, id="one that lets others"
+            "shut",
+            quota("shut", annotations={ALLOWED: "team-b"}),
+            {},
+            False,
+            id="one that lets others",
         ),
         pytest.param(
             "other", quota("other"), {"enforce_namespaces": False}, True, id="a mere default"

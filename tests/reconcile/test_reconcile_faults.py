@@ -9,6 +9,7 @@ import random
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import nullcontext, suppress
+from math import floor
 from types import SimpleNamespace
 from typing import Any
 
@@ -38,7 +39,7 @@ SEEDS = range(20)
 @pytest.fixture
 def virtual_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """The manager's clocks are the loop's; the garbage collector is the tests' own."""
-    clock = SimpleNamespace(monotonic=lambda: asyncio.get_running_loop().time())
+    clock = SimpleNamespace(monotonic=ticks)
     for module in ("kq.app.controllers", "kq.app.manager"):
         monkeypatch.setattr(f"{module}.utc_now", lambda: since_start(NOW))
     monkeypatch.setattr("kq.app.controllers.time", clock)
@@ -50,6 +51,11 @@ def virtual_time(monkeypatch: pytest.MonkeyPatch) -> None:
 def logs() -> Iterator[list[Any]]:
     with capture_logs() as captured:
         yield captured
+
+
+def ticks() -> float:
+    """The loop's time in steps that floats add up without error: it does not move by itself."""
+    return floor(asyncio.get_running_loop().time() * 1024) / 1024
 
 
 class Cluster:

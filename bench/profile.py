@@ -1,0 +1,119 @@
+"""Where manager and webhook spend their processor time: PYTHONPATH=tests:. python -m bench.profile."""
+
+import argparse
+import asyncio
+import os
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from controlplane import build, cli, processes
+from controlplane.processes import Process
+from rich.console import Console
+
+from bench import failure, objects, stacks, stage
+from bench.failure import BenchError
+from bench.loads.burst import SETTLE_SECONDS, check_units
+from bench.progress import pause, tell
+from bench.rush import rush
+from bench.stage import Stage, Wanted
+
+SAMPLING = Path(__file__).with_name("sampling")
+WRITING_SECONDS = 10.0
+INTERRUPTED = 130
+WIDTH = 180
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Notes:
+    """What was noted of one process."""
+
+    role: str
+    cpu_seconds: float
+    stacks: str
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Profiles a burst; 0 if it went well, 1 if not, 130 after Ctrl-C."""
+    parser = argparse.ArgumentParser(prog="bench.profile", description=__doc__)
+    parser.add_argument("--jobs", type=int, default=500)
+    parser.add_argument("--stacks", type=Path, help="a folder for the notes, for flame graphs")
+    options = parser.parse_args(arguments)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    folder = Path(tempfile.mkdtemp(prefix="kq-profile-"))
+    try:
+        binaries = build.ensure_binaries(build.control_plane_module(), os.environ, cli.tell)
+        found = _profile(options.jobs, binaries, folder)
+    except KeyboardInterrupt:
+        shutil.rmtree(folder)
+        tell("interrupted; nothing was left running, nothing was left behind")
+        return INTERRUPTED
+    except Exception as err:  # whatever it was, a log is named
+        for line in failure.report(err, folder):
+            tell(line)
+        return 1
+    shutil.rmtree(folder)
+    _show(found, options.stacks)
+    return 0
+
+
+def _profile(jobs: int, binaries: Path, folder: Path) -> list[Notes]:
+    path = f"{SAMPLING}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
+    wanted = Wanted(environment={"PYTHONPATH": path, "KQ_SAMPLES": str(folder)})
+    with stage.running(folder, binaries, wanted) as running:
+        try:
+            return asyncio.run(_burst(running, jobs))
+        finally:
+            running.check()
+
+
+async def _burst(running: Stage, jobs: int) -> list[Notes]:
+    running.make_quota(jobs)
+    observed = {"manager": running.manager, "webhook": running.webhook}
+    tell(f"  a burst of {jobs} jobs")
+    before = {role: _switch(process) for role, process in observed.items()}
+    await rush(running, objects.jobs(jobs, "0s"))
+    await pause(SETTLE_SECONDS, running.check)
+    used = {role: _switch(process) - before[role] for role, process in observed.items()}
+    check_units(running, jobs)
+    return [
+        Notes(role=role, cpu_seconds=seconds, stacks=_written(running.folder / f"{role}.stacks"))
+        for role, seconds in used.items()
+    ]
+
+
+def _switch(process: Process) -> float:
+    """Starts the notes of a process, or ends them; its processor time so far."""
+    os.kill(process.pid, signal.SIGUSR2)
+    return processes.cpu_seconds(process)
+
+
+def _written(path: Path) -> str:
+    deadline = time.monotonic() + WRITING_SECONDS
+    while not path.exists():
+        if time.monotonic() > deadline:
+            raise BenchError(f"{path} was not written")
+        time.sleep(0.05)
+    return path.read_text()
+
+
+def _show(found: Sequence[Notes], folder: Path | None) -> None:
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=WIDTH)
+    for notes in found:
+        profile = stacks.profile(notes.stacks.splitlines())
+        for table in stacks.tables(profile, notes.cpu_seconds, notes.role):
+            console.print(table)
+        if folder is not None:
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / f"{notes.role}.stacks").write_text(notes.stacks)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,117 @@
+"""The texts of spec 20, word for word."""
+
+import inspect
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kq.core import messages
+from kq.core.messages import Reason, cut
+
+CPU = ("cpu", 2500, 4000)
+MEMORY = ("memory", 1024**3, 8 * 1024**3)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            messages.m1("a", "a", [CPU]),
+            "waiting for quota a: 2500m cpu requested, not enough free of 4",
+        ),
+        (
+            messages.m1("a", "p", [CPU, MEMORY]),
+            "waiting for quota p, ancestor of a: 2500m cpu requested, not enough free of 4; "
+            "1Gi memory requested, not enough free of 8Gi",
+        ),
+        (
+            messages.m2("p", [CPU, ("nvidia.com/gpu", 8, 0)]),
+            "cannot start: 2500m cpu requested, but max of quota p is 4; "
+            "8 nvidia.com/gpu requested, but max of quota p is 0",
+        ),
+        (
+            messages.m3("team-a"),
+            "no quota found for this job: set label quota.scheduling.koordinator.sh/name "
+            "on it or on namespace team-a",
+        ),
+        (messages.m4("a", "a"), "quota a does not exist"),
+        (messages.m4("a", "p"), "quota p, ancestor of a, does not exist"),
+        (messages.m5("team-a", "q"), "namespace team-a may not use quota q"),
+        (messages.m6("q"), "queue q does not exist"),
+        (messages.m6("q", "a"), "queue q does not accept quota a"),
+        (messages.m7(["a", "b"]), "quota a is in a cycle: a -> b -> a"),
+        (
+            messages.m8("q", "a"),
+            "queue q starts units of quota a strictly in order, an earlier one does not fit",
+        ),
+        (messages.m16("cpu", "x", "a quantity"), "cpu is x, not a quantity"),
+        (messages.m18("b/j"), "consumer b/j is in another namespace"),
+        (messages.m19("a/j", "a/u"), "job a/j is already queued as a/u"),
+        (messages.m21("a/j"), "job a/j does not exist"),
+        (messages.m22("q"), "queue q is stopped"),
+        (messages.m24("a"), "already running when found, counted against quota a"),
+        (messages.m27("Odd"), "phase Odd is not known"),
+        (messages.m31("a/j"), "job a/j is being deleted"),
+        (messages.m33("p"), "quota p is a parent quota: name one of its children"),
+        (messages.S1, "Enqueued"),
+        (messages.S2, "Dequeued because schedule successfully"),
+        (messages.S8, "Running"),
+        (messages.S10, "Evicted because the queue unit is deactivated"),
+        (messages.S13 + messages.STILL_RUNS, "Succeeded; its pods still run and count"),
+        (messages.S14 + messages.STILL_RUNS, "Failed; its pods still run and count"),
+        (
+            messages.M23,
+            "Paused because the job was suspended by someone else; "
+            "set spec.active to true to queue it again",
+        ),
+        (messages.M28, "deactivated"),
+        (messages.M32, "waiting for pods of the last run to end"),
+    ],
+)
+def test_the_text(text, expected):
+    assert text == expected
+
+
+def test_every_message_is_held_to_its_text():
+    """A function added to the module is added to the table above."""
+    known = {name for name, _ in inspect.getmembers(messages, inspect.isfunction)}
+    own = {name for name in known if name[0] == "m" and name[1:].isdigit()}
+    tested = {*(f"m{n}" for n in (*range(1, 9), 16, 18, 19, 21, 22, 24, 27, 31, 33))}
+    assert own == tested
+
+
+def test_reasons_are_those_of_the_condition():
+    """Spec 9.8."""
+    allowed = {
+        "QuotaReserved",
+        "Pending",
+        "WaitingForQuota",
+        "ExceedsMax",
+        "QuotaNotFound",
+        "QuotaInvalid",
+        "Blocked",
+        "WaitingForPodsRunning",
+        "WaitingForPreemption",
+        "CheckInactive",
+        "QueueStopped",
+        "Inactive",
+        "BackOff",
+        "Misconfigured",
+    }
+    assert {each.value for each in Reason} <= allowed
+
+
+@pytest.mark.parametrize(
+    ("text", "limit", "expected"),
+    [("", 5, ""), ("12345", 5, "12345"), ("123456", 5, "12..."), ("äöü€€€", 5, "äö...")],
+)
+def test_what_is_too_long_is_cut_at_a_character(text, limit, expected):
+    assert cut(text, limit) == expected
+
+
+@given(st.text(), st.integers(3, 50))
+def test_nothing_is_longer_than_its_field(text, limit):
+    found = cut(text, limit)
+    assert len(found) <= limit
+    assert found == text or found.endswith("...")
