@@ -1,4 +1,7 @@
-"""Where manager and webhook spend their processor time: PYTHONPATH=tests:. python -m bench.profile."""
+"""Where manager and webhook spend their processor time under a burst.
+
+PYTHONPATH=tests:. python -m bench.profile --jobs 500
+"""
 
 import argparse
 import asyncio
@@ -8,7 +11,7 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +22,7 @@ from rich.console import Console
 from bench import failure, objects, stacks, stage
 from bench.failure import BenchError
 from bench.loads.burst import SETTLE_SECONDS, check_units
+from bench.metrics import counters
 from bench.progress import pause, tell
 from bench.rush import rush
 from bench.stage import Stage, Wanted
@@ -26,6 +30,7 @@ from bench.stage import Stage, Wanted
 SAMPLING = Path(__file__).with_name("sampling")
 WRITING_SECONDS = 10.0
 INTERRUPTED = 130
+COUNTED = ("kq_reconcile", "workqueue_adds", "rest_client_requests")
 WIDTH = 180
 
 
@@ -36,6 +41,15 @@ class Notes:
     role: str
     cpu_seconds: float
     stacks: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Findings:
+    """Notes of both processes, and how often the manager did what."""
+
+    jobs: int
+    notes: Sequence[Notes]
+    done: Mapping[str, float]
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -62,7 +76,7 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
-def _profile(jobs: int, binaries: Path, folder: Path) -> list[Notes]:
+def _profile(jobs: int, binaries: Path, folder: Path) -> Findings:
     path = f"{SAMPLING}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
     wanted = Wanted(environment={"PYTHONPATH": path, "KQ_SAMPLES": str(folder)})
     with stage.running(folder, binaries, wanted) as running:
@@ -72,7 +86,7 @@ def _profile(jobs: int, binaries: Path, folder: Path) -> list[Notes]:
             running.check()
 
 
-async def _burst(running: Stage, jobs: int) -> list[Notes]:
+async def _burst(running: Stage, jobs: int) -> Findings:
     running.make_quota(jobs)
     observed = {"manager": running.manager, "webhook": running.webhook}
     tell(f"  a burst of {jobs} jobs")
@@ -81,10 +95,11 @@ async def _burst(running: Stage, jobs: int) -> list[Notes]:
     await pause(SETTLE_SECONDS, running.check)
     used = {role: _switch(process) - before[role] for role, process in observed.items()}
     check_units(running, jobs)
-    return [
+    notes = [
         Notes(role=role, cpu_seconds=seconds, stacks=_written(running.folder / f"{role}.stacks"))
         for role, seconds in used.items()
     ]
+    return Findings(jobs=jobs, notes=notes, done=counters(running.metrics(), COUNTED))
 
 
 def _switch(process: Process) -> float:
@@ -102,11 +117,14 @@ def _written(path: Path) -> str:
     return path.read_text()
 
 
-def _show(found: Sequence[Notes], folder: Path | None) -> None:
+def _show(found: Findings, folder: Path | None) -> None:
     console = Console()
     if not console.is_terminal:
         console = Console(width=WIDTH)
-    for notes in found:
+    console.print(f"the manager did, a job, in a burst of {found.jobs} (its start included):")
+    for name, number in sorted(found.done.items()):
+        console.print(f"  {number / found.jobs:8.2f}  {name}", markup=False)
+    for notes in found.notes:
         profile = stacks.profile(notes.stacks.splitlines())
         for table in stacks.tables(profile, notes.cpu_seconds, notes.role):
             console.print(table)

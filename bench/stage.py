@@ -97,6 +97,10 @@ class Stage:
         header = FixedHeader(f"Bearer {access.token}" if access.token else None)
         return Client(Connection(base_url=access.server, tls=access.tls, credentials=header))
 
+    def metrics(self) -> str:
+        """What the manager counts of itself."""
+        return self.kq.metrics() if self.kq else ""
+
     def make_quota(self, places: int) -> None:
         """A quota with room for so many jobs, and its Queue."""
         self.cluster.api("POST", QUOTAS_PATH, quota(places))

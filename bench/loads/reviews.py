@@ -57,7 +57,7 @@ def webhook_target(configuration: dict[str, Any]) -> Target:
     service = config["service"]
     ca = base64.b64decode(config["caBundle"]).decode()
     return Target(
-        url=f"https://127.0.0.1:{service['port']}{service['path']}?timeout=10s",
+        url=f"https://127.0.0.1:{service['port']}{service['path']}?timeout=3s",
         tls=ssl.create_default_context(cadata=ca),
         server_name=f"{service['name']}.{service['namespace']}.svc",
     )

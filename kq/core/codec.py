@@ -72,6 +72,12 @@ def mapping(parent: Object, key: str) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
+def listed(parent: Object, key: str) -> list[Any]:
+    """The list at a key; an empty one if there is none."""
+    value = parent.get(key)
+    return value if isinstance(value, list) else []
+
+
 def integer(value: object) -> int | None:
     """The whole number; None if it is none (true is none)."""
     return value if isinstance(value, int) and not isinstance(value, bool) else None
@@ -93,7 +99,7 @@ def owners(meta: Object) -> tuple[Owner, ...]:
             uid=str(each.get("uid") or ""),
             controller=each.get("controller") is True,
         )
-        for each in meta.get("ownerReferences") or ()
+        for each in listed(meta, "ownerReferences")
         if isinstance(each, Mapping)
     )
 
@@ -168,7 +174,7 @@ def filled_template(
 
 def conditions(value: object) -> tuple[Condition, ...]:
     """metav1 conditions; those without a type are dropped."""
-    if not isinstance(value, Sequence):
+    if not isinstance(value, list):
         return ()
     return tuple(
         Condition(

@@ -4,13 +4,13 @@ One function a kind, bytes in, view out. What cannot be read at all raises Decod
 cannot be read is told on the view (`defect`), so that one bad object never hides others.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
 
 from kq.core import codec, keys
-from kq.core.codec import integer, mapping
+from kq.core.codec import integer, listed, mapping
 from kq.core.model import (
     Consumer,
     Grant,
@@ -171,8 +171,8 @@ def namespace(raw: bytes) -> NamespaceView:
 
 def _pod_sets(spec: Mapping[str, Any]) -> tuple[tuple[PodSet, ...], str | None]:
     """podSet, else a pseudo pod set of request, else of resource (spec 2.11)."""
-    given = spec.get("podSet")
-    if isinstance(given, Sequence) and given:
+    given = listed(spec, "podSet")
+    if given:
         sets = tuple(_pod_set(each) for each in given if isinstance(each, Mapping))
         return sets, next((each.template.defect for each in sets if each.template.defect), None)
     whole = spec.get("request") or spec.get("resource")
@@ -199,7 +199,7 @@ def _pod_set(value: Mapping[str, Any]) -> PodSet:
 def _grants(status: Mapping[str, Any]) -> tuple[Grant, ...]:
     """The grants; negative replicas read as 0, running as at most replicas (spec 22.1)."""
     grants = []
-    for each in status.get("admissions") or ():
+    for each in listed(status, "admissions"):
         if not isinstance(each, Mapping):
             continue
         replicas = max(0, integer(each.get("replicas")) or 0)

@@ -102,7 +102,7 @@ def _state(status: Mapping[str, Any]) -> JobState:
 
     Whether a pod runs is the pods' word (spec 8.6); the reconciler adds it from what it sees.
     """
-    for condition in status.get("conditions") or ():
+    for condition in codec.listed(status, "conditions"):
         if not isinstance(condition, Mapping) or condition.get("status") != "True":
             continue
         if condition.get("type") == "Complete":

@@ -96,8 +96,8 @@ def test_a_unit_deleted_before_its_grant_is_written_holds_nothing():
 def test_a_written_grant_counts_while_the_informer_lags():
     known = waiting_book(job_view("a"), A)
     known.cycle("team-a", NOW)
-    seen = known.ledger.sending(A.key)
-    known.wrote(granted(A), seen)
+    sending = known.ledger.sending(A.key)
+    known.wrote(granted(A), sending)
     known.saw(A)
     assert cpu_used(known) == 4000
 

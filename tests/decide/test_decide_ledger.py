@@ -5,11 +5,12 @@ from dataclasses import dataclass, field
 import msgspec
 import pytest
 from builders import granted, unit
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from kq.core.model import Phase, QueueUnit
-from kq.decide.ledger import Ledger
+from kq.decide.ledger import Ledger, Sending
 
 KEY = "team-a/train"
 
@@ -228,7 +229,7 @@ def test_nothing_is_known_of_a_unit_that_never_was():
 class Write:
     """One of our writes under way."""
 
-    seen: str
+    sending: Sending
     basis: QueueUnit | None
     grants: bool = False
     result: int | None = field(default=None)
@@ -324,7 +325,7 @@ class LedgerAgainstServer(RuleBasedStateMachine):
         assert write.result is not None
         view = self.history[write.result - 1]
         assert view is not None
-        self.ledger.wrote(view, write.seen)
+        self.ledger.wrote(view, write.sending)
         self.answered = max(self.answered, write.result)
 
     @invariant()
@@ -334,5 +335,7 @@ class LedgerAgainstServer(RuleBasedStateMachine):
         assert known(self.ledger) == (expected.resource_version if expected else None)
 
 
+LedgerAgainstServer.TestCase.settings = settings(
+    settings.default, max_examples=settings.default.max_examples // 2
+)
 TestLedgerAgainstServer = LedgerAgainstServer.TestCase
-TestLedgerAgainstServer.__doc__ = "The effective view is never older than what is known."

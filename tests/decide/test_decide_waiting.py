@@ -1,7 +1,7 @@
 """The line of one Queue: order, places, shapes, and who was told what; against a naive list."""
 
 from builders import amounts
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
@@ -97,6 +97,9 @@ class AgainstAList(RuleBasedStateMachine):
             assert (place in untold) == (shape in self.judged and told != verdict)
 
 
+AgainstAList.TestCase.settings = settings(
+    settings.default, max_examples=settings.default.max_examples // 3
+)
 TestAgainstAList = AgainstAList.TestCase
 
 

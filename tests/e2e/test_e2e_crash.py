@@ -7,7 +7,7 @@ import pytest
 from controlplane.cluster import Cluster
 from controlplane.kq import Kq
 from ground import Object
-from watcher import Seen, Watcher
+from watcher import Watcher
 from world import World, condition_of, is_suspended
 
 from kq.core import keys
@@ -22,19 +22,6 @@ STEPS_OF_A_JOB = 2
 def watcher(world: World, control_plane: Cluster) -> Iterator[Watcher]:
     with Watcher(control_plane, world.namespace) as started:
         yield started
-
-
-def phases(seen: Sequence[Seen]) -> int:
-    """How many changes of phase of units were seen."""
-    last: dict[str, str] = {}
-    changes = 0
-    for each in seen:
-        phase = each.thing.get("status", {}).get("phase", "") if each.kind == "QueueUnit" else ""
-        name = each.thing["metadata"]["name"]
-        if phase and last.get(name) != phase:
-            last[name] = phase
-            changes += 1
-    return changes
 
 
 def submit_all(world: World) -> list[str]:
@@ -63,7 +50,7 @@ def test_a_manager_killed_after_some_steps_and_started_again_brings_all_to_their
     mortal_kq: Kq, world: World, watcher: Watcher, steps: int
 ) -> None:
     names = submit_all(world)
-    watcher.wait(lambda seen: phases(seen) >= steps)
+    watcher.wait_steps(steps)
     mortal_kq.kill_manager()
     mortal_kq.start_manager()
     assert_all_ended_well(world, watcher, names)
@@ -77,7 +64,7 @@ def test_a_manager_killed_again_and_again_at_random_brings_all_to_their_end(
     done = 0
     while done < JOBS * STEPS_OF_A_JOB:
         target = done + chance.randint(1, 4)
-        watcher.wait(lambda seen, n=target: phases(seen) >= min(n, JOBS * STEPS_OF_A_JOB))
+        watcher.wait_steps(min(target, JOBS * STEPS_OF_A_JOB))
         mortal_kq.kill_manager()
         mortal_kq.start_manager(wait=chance.random() < 0.5)
         done = target

@@ -46,9 +46,9 @@ names = st.sampled_from(QUOTAS)
 parents = st.sampled_from(("", *QUOTAS, "missing"))
 limits = st.builds(
     amounts,
-    cpu=st.sampled_from((None, 2, 4, 6, 9)),
-    pods=st.sampled_from((None, None, 3)),
-    gpu=st.sampled_from((None, None, 1)),
+    cpu=st.sampled_from((2, 3, 4, 6, 9, None)),
+    pods=st.sampled_from((None, None, None, 3)),
+    gpu=st.sampled_from((None, None, None, 1)),
 )
 minimums = st.sampled_from((amounts(), amounts(cpu=2)))
 policies = st.sampled_from(("Priority", "Block", "Block", ""))
@@ -63,6 +63,21 @@ roles = st.sampled_from(
     )
 )
 annotations = st.sampled_from(({}, {}, {keys.SKIP_IMPOSSIBLE[0]: "true"}))
+priorities = st.sampled_from((None, 1, 2))
+submissions = st.lists(
+    st.tuples(names, roles, priorities, st.integers(0, 3), st.sampled_from((False, False, True))),
+    min_size=1,
+    max_size=4,
+)
+changes = st.one_of(
+    st.fixed_dictionaries({"priority": priorities}),
+    st.fixed_dictionaries({"pod_sets": roles}),
+    st.fixed_dictionaries({"active": st.booleans()}),
+    names.map(lambda name: {"labels": {keys.QUOTA_LABEL: name}, "queue": name}),
+)
+ENDS = {"phase": Phase.SUCCEED, "raw_phase": "Succeed", "grants": ()}
+REQUEUED = {"phase": Phase.ENQUEUED, "raw_phase": "Enqueued", "grants": ()}
+SCALED: dict[str, object] = {"grants": None}
 
 
 def order(each: QueueUnit) -> tuple[int, str, str]:
@@ -91,8 +106,8 @@ class Cluster(RuleBasedStateMachine):
 
     @initialize(data=st.data())
     def begin(self, data: st.DataObject) -> None:
-        """A tree of at most three levels, and a Queue for each quota."""
-        above = {"a": "", "b": "a", "c": "a", "d": "b", "e": data.draw(st.sampled_from(("", "d")))}
+        """A tree of at most three levels, a Queue for each quota, and some who wait."""
+        above = {"a": "", "b": "a", "c": "a", "d": "b", "e": data.draw(st.sampled_from(("", "b")))}
         for name in QUOTAS:
             each = {"limit": data.draw(limits), "minimum": data.draw(minimums)}
             self.quotas[name] = quota(name, parent=above[name], **each)
@@ -100,6 +115,7 @@ class Cluster(RuleBasedStateMachine):
         for name in QUEUES:
             fields = {"policy": data.draw(policies), "annotations": data.draw(annotations)}
             self.put_queue(queue(name, **fields))
+        self.submit(data)
 
     # -- units ---------------------------------------------------------------------------------
 
@@ -111,72 +127,42 @@ class Cluster(RuleBasedStateMachine):
             self.units[key] = view
         self.events.setdefault(key, []).append(view)
 
-    def edit(self, key: str, **fields: object) -> None:
-        self.store(changed(self.units[key], **fields), key)
-
     def pick(self, data: st.DataObject, *phases: Phase) -> str | None:
-        keys_ = [key for key, each in self.units.items() if each.phase in phases]
-        return data.draw(st.sampled_from(sorted(keys_))) if keys_ else None
+        found = [key for key, each in self.units.items() if each.phase in phases]
+        return data.draw(st.sampled_from(sorted(found))) if found else None
 
-    @rule(
-        of=names,
-        pod_sets=roles,
-        priority=st.sampled_from((None, 1, 2)),
-        minute=st.integers(0, 3),
-        shared=st.booleans(),
-    )
-    def submit(self, of, pod_sets, priority, minute, shared) -> None:
-        self.made += 1
-        name = f"u{self.made:02}"
-        made = unit(
-            name, namespace="ns", quota=of, pod_sets=pod_sets, priority=priority, minute=minute
-        )
-        if shared:
-            named = {**made.annotations, keys.QUEUE_NAME[0]: SHARED}
-            made = msgspec.structs.replace(made, annotations=named)
-        self.jobs[name] = job_view(name, namespace="ns")
-        self.book.saw(self.jobs[name])
-        self.store(made, made.key)
+    @rule(data=st.data())
+    def submit(self, data) -> None:
+        """Some jobs at once; a few name a Queue."""
+        for of, pod_sets, priority, minute, shared in data.draw(submissions):
+            self.made += 1
+            name = f"u{self.made:02}"
+            fields = {"pod_sets": pod_sets, "priority": priority, "minute": minute}
+            made = unit(name, namespace="ns", quota=of, **fields)
+            if shared:
+                named = {**made.annotations, keys.QUEUE_NAME[0]: SHARED}
+                made = msgspec.structs.replace(made, annotations=named)
+            self.jobs[name] = job_view(name, namespace="ns")
+            self.book.saw(self.jobs[name])
+            self.store(made, made.key)
 
-    @rule(data=st.data(), priority=st.sampled_from((None, 0, 3)))
-    def edit_priority(self, data, priority) -> None:
-        if key := self.pick(data, Phase.ENQUEUED, *HELD):
-            self.edit(key, priority=priority)
-
-    @rule(data=st.data(), pod_sets=roles)
-    def edit_request(self, data, pod_sets) -> None:
+    @rule(data=st.data(), change=changes)
+    def edit(self, data, change) -> None:
+        """Somebody edits a unit that waits."""
         if key := self.pick(data, Phase.ENQUEUED):
-            self.edit(key, pod_sets=pod_sets)
+            if "labels" in change and self.pods_of(self.units[key].name):
+                return  # the quota of those pods is the one that they were made for
+            self.store(changed(self.units[key], **change), key)
 
-    @rule(data=st.data(), of=names)
-    def move(self, data, of) -> None:
-        """Not while pods are there: theirs is the quota that they were made for."""
-        key = self.pick(data, Phase.ENQUEUED)
-        if key and not self.pods_of(self.units[key].name):
-            self.edit(key, labels={keys.QUOTA_LABEL: of}, queue=of)
-
-    @rule(data=st.data(), active=st.booleans())
-    def activate(self, data, active) -> None:
-        if key := self.pick(data, Phase.ENQUEUED):
-            self.edit(key, active=active)
-
-    @rule(data=st.data())
-    def end(self, data) -> None:
-        if key := self.pick(data, *HELD):
-            self.edit(key, phase=Phase.SUCCEED, raw_phase="Succeed", grants=())
-
-    @rule(data=st.data())
-    def requeue(self, data) -> None:
-        if key := self.pick(data, *HELD):
-            self.edit(key, phase=Phase.ENQUEUED, raw_phase="Enqueued", grants=())
-
-    @rule(data=st.data())
-    def scale(self, data) -> None:
-        """Grants of one that holds quota go down to one replica (spec 9.17)."""
+    @rule(data=st.data(), change=st.sampled_from((ENDS, REQUEUED, SCALED, {"priority": 3})))
+    def give_back(self, data, change) -> None:
+        """One that holds quota ends, goes back in line, or needs less (spec 9.17)."""
         if key := self.pick(data, *HELD):
             held = self.units[key]
-            lower = tuple(msgspec.structs.replace(each, replicas=1) for each in held.grants)
-            self.edit(key, grants=lower)
+            if change is SCALED:
+                lower = [msgspec.structs.replace(each, replicas=1) for each in held.grants]
+                change = {"grants": tuple(lower)}
+            self.store(changed(held, **change), key)
 
     @rule(data=st.data())
     def delete_job(self, data) -> None:
@@ -251,16 +237,11 @@ class Cluster(RuleBasedStateMachine):
             self.quotas[name] = changed(self.quotas[name], parent=parent)
             self.put_quotas(structure_changed=True)
 
-    @rule(name=names)
-    def drop_quota(self, name) -> None:
-        if self.quotas.pop(name, None):
-            self.put_quotas(structure_changed=True)
-
     @rule(name=names, parent=parents, limit=limits)
-    def make_quota(self, name, parent, limit) -> None:
-        if name not in self.quotas:
+    def drop_or_make_quota(self, name, parent, limit) -> None:
+        if self.quotas.pop(name, None) is None:
             self.quotas[name] = quota(name, parent=parent, limit=limit)
-            self.put_quotas(structure_changed=True)
+        self.put_quotas(structure_changed=True)
 
     def put_queue(self, view) -> None:
         self.queues[view.name] = view
@@ -278,14 +259,20 @@ class Cluster(RuleBasedStateMachine):
         self.put_queue(changed(queue(name), annotations=listed, **fields))
 
     @rule(name=st.sampled_from(QUEUES))
-    def drop_queue(self, name) -> None:
+    def drop_or_make_queue(self, name) -> None:
         if view := self.queues.pop(name, None):
             self.book.lost(view)
+        else:
+            self.put_queue(queue(name))
 
     # -- cycles and writes ------------------------------------------------------------------------
 
     @rule(name=st.sampled_from(QUEUES))
-    def cycle(self, name) -> None:
+    def cycle_early(self, name) -> None:
+        """While other events are still on their way."""
+        self.cycle(name)
+
+    def cycle(self, name: str) -> None:
         """One cycle, checked against the naive one; what it grants is written some time later."""
         expected = self.naive_cycle(name)
         before = self.naive_usage()
@@ -316,11 +303,11 @@ class Cluster(RuleBasedStateMachine):
 
     def answer(self, view: QueueUnit, shown_first: bool) -> None:
         """A write of ours goes well; the informer may be faster than the answer."""
-        seen = self.book.ledger.sending(view.key)
+        sending = self.book.ledger.sending(view.key)
         self.store(view, view.key)
         if shown_first:
             self.show_all(view.key)
-        self.book.wrote(view, seen)
+        self.book.wrote(view, sending)
 
     def show_all(self, key: str) -> None:
         while self.events.get(key):
@@ -348,6 +335,18 @@ class Cluster(RuleBasedStateMachine):
     # -- rest ---------------------------------------------------------------------------------------
 
     @rule(random=st.randoms(use_true_random=False))
+    def rest(self, random: Random) -> None:
+        self.settle(random)
+
+    @rule(random=st.randoms(use_true_random=False))
+    def rest_again(self, random: Random) -> None:
+        """Twice among the rules: half of what there is to see is seen at rest."""
+        self.settle(random)
+
+    @rule(random=st.randoms(use_true_random=False))
+    def rest_once_more(self, random: Random) -> None:
+        self.settle(random)
+
     def settle(self, random: Random) -> None:
         """Everything is shown, woken Queues have their cycles, in any order, until all is quiet."""
         for _ in range(100):
