@@ -9,7 +9,7 @@ PLANE := PYTHONPATH=tests $(BIN)/python -m controlplane
 PYTEST := $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check build up down status lock clean
+.PHONY: help install demo test check bench profile build up down status lock clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -37,6 +37,18 @@ check: install ## lint, format, types, layers, manifests
 	MYPYPATH=tests $(BIN)/mypy --strict -p controlplane -p demo
 	$(BIN)/lint-imports
 	$(PYTEST) -q tests/manifests tests/test_layout.py
+
+# Names of loads with commas between them, or nothing for all; JSON names a file.
+ONLY ?=
+JSON ?=
+N ?= 1000
+
+bench: install ## how fast, how dear: N=1000 JSON=file ONLY=burst,places (10 minutes for all)
+	@PYTHONPATH=tests:. $(BIN)/python -m bench --jobs $(N) \
+	  $(if $(ONLY),--only $(ONLY)) $(if $(JSON),--json $(JSON))
+
+profile: install ## where manager and webhook spend processor time in a burst of N
+	@PYTHONPATH=tests:. $(BIN)/python -m bench.profile --jobs $(N)
 
 build: install ## the control plane's programs, into the cache
 	@$(PLANE) build

@@ -69,6 +69,7 @@ def _run_all(
             tell(f"  {row.figure}: {row.value}")
     conditions: dict[str, object] = {
         "jobs": sizes.jobs,
+        "waiting": sizes.waiting,
         "cores": os.cpu_count(),
         "load_average_before": round(load_average, 2),
         "seconds": round(time.monotonic() - started),

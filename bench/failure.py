@@ -21,11 +21,13 @@ def first_of(error: BaseException) -> BaseException:
 
 
 def report(error: BaseException, folder: Path) -> list[str]:
-    """The lines that a person needs after a failure: what, and the ends of kq's logs."""
+    """The lines that a person needs after a failure: what, and the ends of manager's and webhook's logs."""
     cause = first_of(error)
     foreseen = isinstance(cause, BenchError | ControlPlaneError | KqError)
     lines = [f"failed: {cause if foreseen else repr(cause)}"]
-    for log in sorted(folder.rglob("kq/*.log")):
+    for log in sorted(folder.rglob("kq/*-*.log")):
+        if str(log) in str(cause):
+            continue  # its end is quoted already
         lines += [f"log {log}, its last lines:", *_end_of(log)]
     return [*lines, f"all logs and data stay in {folder} until you delete it"]
 

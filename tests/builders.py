@@ -1,4 +1,4 @@
-"""Builders of all that decisions are made on: the only way in which tests of pure code make objects.
+"""Builders of all that decisions are made on: the only way in which pure tests make objects.
 
 Amounts are written as Kubernetes writes them (`cpu=2`, `cpu="500m"`, `memory="1Gi"`), times as
 minutes from `NOW`.

@@ -1,5 +1,6 @@
 """What an administrator may set: names, defaults, types, and what is said of a mistake."""
 
+from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from decimal import Decimal
 
@@ -164,7 +165,7 @@ def test_a_count_has_no_fraction(path):
         parse(nested(path, 1.5))
 
 
-# -- durations (spec 16.4) ---------------------------------------------------------------------------
+# -- durations (spec 16.4) ---------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -188,7 +189,7 @@ def test_no_duration(text):
         seconds(text, "x")
 
 
-# -- plugins (spec 11.1, 16.3) ------------------------------------------------------------------------
+# -- plugins (spec 11.1, 16.3) -----------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -229,7 +230,7 @@ def test_plugins_that_are_not_known(plugins, message):
     assert str(err.value) == message
 
 
-# -- what follows from them --------------------------------------------------------------------------
+# -- what follows from them --------------------------------------------------------------------
 
 
 def test_the_configuration_of_the_reference_is_taken():
@@ -292,9 +293,8 @@ values = st.recursive(
 
 @given(paths, values)
 def test_any_value_is_taken_or_refused_by_name(path, value):
-    try:
-        found = parse(nested(path, value))
-    except ConfigError as err:
-        assert str(err).startswith(path)
-    else:
-        assert isinstance(found, Settings)
+    with suppress(ConfigError):
+        parse(nested(path, value))
+        return
+    with pytest.raises(ConfigError, match=f"^{path}"):
+        parse(nested(path, value))

@@ -8,7 +8,7 @@ from bench.follow import Follower, has_reason
 from bench.loads.writes import audit_log
 from bench.outcome import Outcome, Row
 from bench.progress import attended, pause, tell
-from bench.rush import LIMIT_SECONDS, submit
+from bench.rush import submit
 from bench.stage import Sizes, Stage
 from kq.core.kinds import QUEUE_UNIT
 
@@ -17,6 +17,7 @@ QUIET_SECONDS = 20.0
 """Longer than any interval in which a Queue's status is written."""
 MOST_SETTLING = 9
 WINDOW_SECONDS = 60.0
+LIMIT_SECONDS = 900.0
 
 
 async def run(stage: Stage, sizes: Sizes) -> Outcome:

@@ -155,11 +155,13 @@ def test_a_job_that_is_being_created_may_have_no_name_yet():
     assert (found["name"], found["created"], found["annotations"]) == ("", codec.EPOCH, {})
 
 
-# -- templates ----------------------------------------------------------------------------------------
+# -- templates ---------------------------------------------------------------------------------
 
 
 def pod_template(**spec):
-    return {"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "1"}}}], **spec}}
+    return {
+        "spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "1"}}}], **spec}
+    }
 
 
 def test_equal_templates_are_one_object():
@@ -215,7 +217,7 @@ def test_filling_shows_a_limit_range_that_cannot_be_read():
     assert found.defect == "cpu in default of LimitRange r is x, not a quantity"
 
 
-# -- conditions -----------------------------------------------------------------------------------------
+# -- conditions --------------------------------------------------------------------------------
 
 
 def test_conditions_that_have_a_type():

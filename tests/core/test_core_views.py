@@ -31,7 +31,7 @@ def container(**requests):
     return {"spec": {"containers": [{"name": "c", "resources": {"requests": requests}}]}}
 
 
-# -- units ----------------------------------------------------------------------------------------
+# -- units -------------------------------------------------------------------------------------
 
 
 def test_a_unit_as_the_manager_left_it():
@@ -53,9 +53,7 @@ def test_a_unit_as_the_manager_left_it():
             "priorityClassName": "gold",
             "queue": "q",
             "resource": {"cpu": "4"},
-            "podSet": [
-                {"name": "main", "count": 2, "minCount": 1, "template": container(cpu="2")}
-            ],
+            "podSet": [{"name": "main", "count": 2, "minCount": 1, "template": container(cpu="2")}],
         },
         {
             "phase": "Running",
@@ -153,7 +151,12 @@ def test_forms_of_others(spec, names, request_):
 @pytest.mark.parametrize(
     "spec",
     [
-        {"podSet": [{"name": "a", "template": container(cpu="1")}, {"template": container(cpu="x")}]},
+        {
+            "podSet": [
+                {"name": "a", "template": container(cpu="1")},
+                {"template": container(cpu="x")},
+            ]
+        },
         {"request": {"cpu": "-1"}},
     ],
 )
@@ -208,7 +211,7 @@ def test_equal_units_share_what_is_equal():
     assert first.pod_sets[0].name is second.pod_sets[0].name
 
 
-# -- Queues -----------------------------------------------------------------------------------------
+# -- Queues ------------------------------------------------------------------------------------
 
 
 def test_a_queue():
@@ -255,7 +258,7 @@ def test_a_queue_of_which_nothing_is_said():
     assert (found.counts, found.items, found.annotations) == ((0, 0, 0), (), {})
 
 
-# -- quotas ------------------------------------------------------------------------------------------
+# -- quotas ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -277,7 +280,9 @@ def test_a_queue_of_which_nothing_is_said():
             1,
             id="an unreadable max is 0, never unlimited",
         ),
-        pytest.param({"max": {"cpu": "-1"}}, amounts(cpu=0), amounts(), 1, id="a negative max is 0"),
+        pytest.param(
+            {"max": {"cpu": "-1"}}, amounts(cpu=0), amounts(), 1, id="a negative max is 0"
+        ),
         pytest.param(
             {"max": {"cpu": "4"}, "min": {"cpu": "x", "memory": "1Gi"}},
             amounts(cpu=4),
@@ -299,7 +304,9 @@ def test_a_queue_of_which_nothing_is_said():
             1,
             id="told once only",
         ),
-        pytest.param({"max": {"cpu": 0}, "min": {"cpu": 0}}, amounts(cpu=0), amounts(cpu=0), 0, id="0"),
+        pytest.param(
+            {"max": {"cpu": 0}, "min": {"cpu": 0}}, amounts(cpu=0), amounts(cpu=0), 0, id="0"
+        ),
     ],
 )
 def test_limits(spec, limit, minimum, defects):
@@ -322,7 +329,7 @@ def test_marks_of_a_quota(text, is_parent):
     assert (found.is_parent, found.parent) == (is_parent, "root-a")
 
 
-# -- namespaces ---------------------------------------------------------------------------------------
+# -- namespaces --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -340,7 +347,7 @@ def test_a_namespace(meta, status, terminating):
     assert found.terminating is terminating
 
 
-# -- what no view can be made of ----------------------------------------------------------------------
+# -- what no view can be made of ---------------------------------------------------------------
 
 READERS = (
     views.unit,

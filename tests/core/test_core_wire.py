@@ -121,7 +121,7 @@ def test_grants_survive_writing_and_reading(given_):
     assert found == tuple(given_)
 
 
-# -- patches of status ------------------------------------------------------------------------------
+# -- patches of status -------------------------------------------------------------------------
 
 
 def patched(before, **fields):
@@ -159,7 +159,9 @@ def test_grants_are_dropped_by_an_empty_list():
 
 def test_conditions_are_sent_whole():
     before = unit(conditions=(condition("A", True, "r", "m"), condition("B", False)))
-    found = patched(before, conditions=[Condition("A", False, "x", "y"), Condition("C", True, "", "")])
+    found = patched(
+        before, conditions=[Condition("A", False, "x", "y"), Condition("C", True, "", "")]
+    )
     assert [(each["type"], each["status"]) for each in found["conditions"]] == [
         ("A", "False"),
         ("B", "False"),

@@ -38,7 +38,7 @@ def labelled(policy, key="koord-queue/queue-policy", **fields):
     return quota(labels={key: policy}, **fields)
 
 
-# -- making ----------------------------------------------------------------------------------------
+# -- making ------------------------------------------------------------------------------------
 
 
 def test_a_queue_is_made_for_a_quota():
@@ -102,7 +102,7 @@ def test_who_made_a_queue():
     assert not is_auto_made(queue())
 
 
-# -- following --------------------------------------------------------------------------------------
+# -- following ---------------------------------------------------------------------------------
 
 
 def test_changes_of_the_quota_are_carried():
@@ -156,7 +156,7 @@ def test_other_hand_edits_stay():
     assert difference(views.queue(as_bytes(body)), quota(), "Priority") == {}
 
 
-# -- policy (spec 3.6, 10.5) ---------------------------------------------------------------------------
+# -- policy (spec 3.6, 10.5) -------------------------------------------------------------------
 
 
 def test_a_policy_edited_by_hand_stays():

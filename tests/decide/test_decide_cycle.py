@@ -76,9 +76,7 @@ def test_block_holds_back_only_the_same_quota():
         used=[(A, 6)],
     )
     assert made.started == ["u3"]
-    assert made.told("u1").message == (
-        "waiting for quota A: 4 cpu requested, not enough free of 8"
-    )
+    assert made.told("u1").message == ("waiting for quota A: 4 cpu requested, not enough free of 8")
     assert made.told("u2").message == blocked("main", A)
     assert made.told("u2").reason == Reason.BLOCKED
 

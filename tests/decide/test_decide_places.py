@@ -106,8 +106,6 @@ def test_what_a_unit_says(fields, expected):
 def test_an_unknown_phase_is_told_once():
     """Spec 9.3: the phase stays as it is, so the condition alone tells."""
     said = condition("QuotaReserved", False, Reason.MISCONFIGURED, "phase Odd is not known")
-    each = unit(
-        phase=None, raw_phase="Odd", message="phase Odd is not known", conditions=(said,)
-    )
+    each = unit(phase=None, raw_phase="Odd", message="phase Odd is not known", conditions=(said,))
     assert told_by(each) == Problem(Reason.MISCONFIGURED, "phase Odd is not known")
     assert told_by(unit(phase=Phase.RUNNING, conditions=(WAITS,))) is None

@@ -12,16 +12,17 @@ from kq.decide.standing import (
     KeptBack,
     NotWaiting,
     Surroundings,
-    quota_of,
     queue_name,
+    quota_of,
     standing_of,
 )
 
 NO_JOB = JobFacts(missing=True)
+LINES = (queue(), queue("special"))
 LISTED = {keys.AVAILABLE_QUOTA: "other, third"}
 
 
-def around(*quota_list, queues=(queue(), queue("special")), namespaces=(), **options):
+def around(*quota_list, queues=LINES, namespaces=(), **options):
     return Surroundings(
         quotas=quotas(*(quota_list or (quota(),)), **options),
         queues={each.name: each for each in queues},
@@ -176,7 +177,7 @@ def test_a_unit_that_nothing_keeps_back_is_a_candidate():
             (Reason.STOPPED, "queue team-a is stopped"),
             id="M22 draining",
         ),
-        pytest.param(unit(), JobFacts(), around(queues=[]), None, id="its own Queue is not made yet"),
+        pytest.param(unit(), JobFacts(), around(queues=[]), None, id="its Queue is not made"),
         pytest.param(
             unit(), JobFacts(), around(queues=[queue(deleting=True)]), None, id="its Queue goes"
         ),
@@ -319,7 +320,7 @@ def test_which_queue(each, surroundings, expected):
             "team-a",
             id="of the Queue that it names (seed K, 10.3)",
         ),
-        pytest.param(unit_by_hand(quota=None, queue="other"), around(), None, id="of no such Queue"),
+        pytest.param(unit_by_hand(quota=None, queue="other"), around(), None, id="of no Queue"),
         pytest.param(
             unit(quota=None),
             around(namespaces=[namespace(labels={keys.QUOTA_LABEL: "of-namespace"})]),

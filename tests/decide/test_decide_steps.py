@@ -57,7 +57,11 @@ class Step:
     def carry_out(self, action) -> str | None:
         match action:
             case CreateUnit(body=body):
-                meta = {**body["metadata"], "uid": "unit-1", "creationTimestamp": "2026-03-01T12:00:00Z"}
+                meta = {
+                    **body["metadata"],
+                    "uid": "unit-1",
+                    "creationTimestamp": "2026-03-01T12:00:00Z",
+                }
                 self.body = {**body, "metadata": meta}
             case DeleteUnit():
                 self.body = None

@@ -17,7 +17,7 @@ DIGEST = hashlib.sha256(b"job-train").hexdigest()[:8]
 NAME = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
 
 
-# -- names ----------------------------------------------------------------------------------------
+# -- names -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_names_are_legal_and_differ_by_job(length, suffix):
     assert other_unit_name(first, suffix) != first.name + suffix
 
 
-# -- creation -------------------------------------------------------------------------------------
+# -- creation ----------------------------------------------------------------------------------
 
 
 def test_a_unit_as_it_is_made():
@@ -112,7 +112,7 @@ def test_a_unit_just_made_needs_no_change():
     assert difference(situation(), unit()) == {}
 
 
-# -- priority (spec 12.10, case D3) -----------------------------------------------------------------
+# -- priority (spec 12.10, case D3) ------------------------------------------------------------
 
 
 def with_priority(value, recorded, class_name=""):
@@ -162,7 +162,7 @@ def test_the_class_follows_with_the_priority():
     assert difference(none, with_priority(5, "5", "gold"))["spec"] == {"priorityClassName": None}
 
 
-# -- activation (spec 9.18) ---------------------------------------------------------------------------
+# -- activation (spec 9.18) --------------------------------------------------------------------
 
 
 def marked(text, active=True):
@@ -195,7 +195,7 @@ def test_the_jobs_word_counts_when_it_changes(text, each, expected):
     assert copied == (text if changed else None)
 
 
-# -- labels, Queue, pod sets ----------------------------------------------------------------------------
+# -- labels, Queue, pod sets -------------------------------------------------------------------
 
 
 def test_later_labels_and_annotations_of_the_job_are_carried():

@@ -63,7 +63,7 @@ def test_a_manager_killed_again_and_again_at_random_brings_all_to_their_end(
     names = submit_all(world)
     done = 0
     while done < JOBS * STEPS_OF_A_JOB:
-        target = done + chance.randint(1, 4)
+        target = done + chance.randint(2, 6)
         watcher.wait_steps(min(target, JOBS * STEPS_OF_A_JOB))
         mortal_kq.kill_manager()
         mortal_kq.start_manager(wait=chance.random() < 0.5)

@@ -67,7 +67,9 @@ def test_all_jobs_end_and_no_quota_is_exceeded(
     loaded: World, loaded_plane: ControlPlane, loaded_kq: Kq, places: int
 ) -> None:
     a = loaded.quota("a", cpu=places)
-    manifests = [loaded.manifest(f"job-{number}", a, cpu=1, run_for="1s") for number in range(JOBS)]
+    manifests = [
+        loaded.manifest(f"job-{number}", a, cpu=1, run_for="500ms") for number in range(JOBS)
+    ]
     manager = loaded_kq.manager
     assert manager
     cpu = processes.cpu_seconds(manager)

@@ -61,7 +61,7 @@ def test_a_lowered_quota_evicts_nobody(world: World) -> None:
     world.submit(world.manifest("third", a, cpu=2))
     world.wait_message("third", waiting_for(a, 2, 2))
     world.delete_job("first")
-    world.wait_unit_gone("first")
+    world.ground.until(lambda: world.pods("first") == [], "its pods are gone")
     assert world.phase("third") == "Enqueued"
     assert len(world.wait_pods("second")) == 1
     world.delete_job("second")
@@ -158,7 +158,7 @@ def test_quota_is_not_handed_on_while_a_pod_of_its_former_holder_lives(world: Wo
 
 @pytest.mark.parametrize("resource", ["koord-queue/max-jobs", "pods"])
 def test_a_limit_of_numbers_counts_jobs_or_pods(world: World, resource: str) -> None:
-    a = world.quota("a", **{resource: 2})
+    a = world.quota("a", limits={resource: 2})
     world.submit(*(world.manifest(name, a, cpu=1) for name in ("first", "second", "third")))
     world.wait_message(
         "third", f"waiting for quota {a}: 1 {resource} requested, not enough free of 2"

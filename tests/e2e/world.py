@@ -45,7 +45,8 @@ class World:
         labels: Mapping[str, str] | None = None,
         annotations: Mapping[str, str] | None = None,
         minimum: objects.Amounts | None = None,
-        **limits: int | str,
+        limits: objects.Amounts | None = None,
+        **more: int | str,
     ) -> str:
         """Makes a quota, and waits for its Queue; the name by which it is known everywhere."""
         whole = self.name_of(name)
@@ -55,7 +56,7 @@ class World:
         body = objects.elastic_quota(
             whole,
             self.namespace,
-            limits,
+            {**(limits or {}), **more},
             minimum=minimum,
             labels=marks,
             annotations=annotations,

@@ -1,5 +1,7 @@
 """The order inside a Queue, and what the policies make of one that does not fit (spec 10.4)."""
 
+from itertools import pairwise
+
 import pytest
 from builders import stamp, unit
 from hypothesis import given
@@ -67,7 +69,7 @@ def test_the_order_is_total(drawn):
     found = sorted(units, key=by_priority_and_age)
     assert found == sorted(reversed(units), key=by_priority_and_age)
     assert len({by_priority_and_age(each) for each in units}) == len(units)
-    for first, second in zip(found, found[1:], strict=False):
+    for first, second in pairwise(found):
         assert (first.priority or 0) >= (second.priority or 0)
 
 

@@ -6,7 +6,7 @@ for Queues that the book says are woken. What should come of it is computed from
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from functools import partial
 from random import Random
 
 import msgspec
@@ -29,24 +29,25 @@ from builders import (
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from naive import Naive
 
 from kq.core import keys
-from kq.core.model import Condition, Phase, QueueUnit, Quota
-from kq.core.plugins import Problem
+from kq.core.model import Condition, JobView, Phase, PodView, Queue, QueueUnit, Quota
+from kq.decide.book import Book
 from kq.decide.places import told_by
-from kq.decide.standing import Candidate, JobFacts, Surroundings, standing_of
 
 QUOTAS = ("a", "b", "c", "d", "e")
 SHARED = "shared"
 """A Queue made by hand; any unit may name it."""
 QUEUES = (*QUOTAS, SHARED)
+LEVELS = (*QUOTAS, "missing")
 HELD = (Phase.DEQUEUED, Phase.RUNNING)
 
 names = st.sampled_from(QUOTAS)
-parents = st.sampled_from(("", *QUOTAS, "missing"))
+parents = st.sampled_from(("", "", "a", "a", "b", "b", "c", "d", "e", "missing"))
 limits = st.builds(
     amounts,
-    cpu=st.sampled_from((2, 3, 4, 6, 9, None)),
+    cpu=st.sampled_from((3, 4, 5, 6, 9, None)),
     pods=st.sampled_from((None, None, None, 3)),
     gpu=st.sampled_from((None, None, None, 1)),
 )
@@ -57,7 +58,7 @@ roles = st.sampled_from(
         (pod_set(cpu=1),),
         (pod_set(cpu=2),),
         (pod_set(count=3, cpu=1),),
-        (pod_set(cpu=5),),
+        (pod_set(count=2, cpu=2),),
         (pod_set(cpu=1, gpu=1),),
         (pod_set("head", cpu=1), pod_set("worker", 2, cpu=2)),
     )
@@ -66,8 +67,8 @@ annotations = st.sampled_from(({}, {}, {keys.SKIP_IMPOSSIBLE[0]: "true"}))
 priorities = st.sampled_from((None, 1, 2))
 submissions = st.lists(
     st.tuples(names, roles, priorities, st.integers(0, 3), st.sampled_from((False, False, True))),
-    min_size=1,
-    max_size=4,
+    min_size=3,
+    max_size=6,
 )
 changes = st.one_of(
     st.fixed_dictionaries({"priority": priorities}),
@@ -80,11 +81,6 @@ REQUEUED = {"phase": Phase.ENQUEUED, "raw_phase": "Enqueued", "grants": ()}
 SCALED: dict[str, object] = {"grants": None}
 
 
-def order(each: QueueUnit) -> tuple[int, str, str]:
-    """Spec 10.4, in its own words."""
-    return (-(each.priority or 0), each.annotations[keys.JOB_CREATION], each.key)
-
-
 class Cluster(RuleBasedStateMachine):
     """The API server's truth, and a book that is told of it."""
 
@@ -92,12 +88,13 @@ class Cluster(RuleBasedStateMachine):
         super().__init__()
         self.units: dict[str, QueueUnit] = {}
         self.events: dict[str, list[QueueUnit | None]] = {}
-        self.shown: dict[str, QueueUnit] = {}
-        self.jobs: dict[str, object] = {}
-        self.pods: dict[str, object] = {}
+        self.known: dict[str, QueueUnit] = {}
+        self.decided: dict[str, QueueUnit] = {}
+        self.jobs: dict[str, JobView] = {}
+        self.pods: dict[str, PodView] = {}
         self.stuck: set[str] = set()
         self.quotas: dict[str, Quota] = {}
-        self.queues: dict[str, object] = {}
+        self.queues: dict[str, Queue] = {}
         self.to_write: list[str] = []
         self.made = 0
         self.book = book()
@@ -116,6 +113,7 @@ class Cluster(RuleBasedStateMachine):
             fields = {"policy": data.draw(policies), "annotations": data.draw(annotations)}
             self.put_queue(queue(name, **fields))
         self.submit(data)
+        self.settle(Random(0))
 
     # -- units ---------------------------------------------------------------------------------
 
@@ -167,9 +165,12 @@ class Cluster(RuleBasedStateMachine):
     @rule(data=st.data())
     def delete_job(self, data) -> None:
         if key := self.pick(data, *Phase):
-            view = self.jobs.pop(self.units[key].name)
-            self.book.lost(view)
-            self.store(None, key)
+            self.end_job(key)
+
+    def end_job(self, key: str) -> None:
+        view = self.jobs.pop(self.units[key].name)
+        self.book.lost(view)
+        self.store(None, key)
 
     @precondition(lambda self: any(self.events.values()))
     @rule(data=st.data())
@@ -180,10 +181,17 @@ class Cluster(RuleBasedStateMachine):
     def show_next(self, key: str) -> None:
         view = self.events[key].pop(0)
         if view is None:
-            self.book.lost(self.shown.pop(key))
+            self.decided.pop(key, None)
+            self.book.lost(self.known.pop(key))
         else:
-            self.shown[key] = view
+            self.note(view)
             self.book.saw(view)
+
+    def note(self, view: QueueUnit) -> None:
+        """The newest version that was shown or answered is what is known."""
+        known = self.known.get(view.key)
+        if known is None or int(known.resource_version) < int(view.resource_version):
+            self.known[view.key] = view
 
     # -- pods ----------------------------------------------------------------------------------
 
@@ -192,7 +200,7 @@ class Cluster(RuleBasedStateMachine):
 
     @rule(data=st.data(), phase=st.sampled_from(("Pending", "Running", "Succeeded")))
     def put_pod(self, data, phase) -> None:
-        if key := self.pick(data, *Phase):
+        if key := self.pick(data, *HELD, Phase.SUCCEED):
             held = self.units[key]
             role = data.draw(st.sampled_from(held.pod_sets))
             name = f"{held.name}-{data.draw(st.integers(0, 2))}"
@@ -219,7 +227,7 @@ class Cluster(RuleBasedStateMachine):
         self.stuck.discard(name)
         self.book.lost(self.pods.pop(name))
 
-    # -- quotas and Queues ----------------------------------------------------------------------
+    # -- quotas and Queues ---------------------------------------------------------------------
 
     def put_quotas(self, structure_changed: bool) -> None:
         picture = quotas(*self.quotas.values())
@@ -237,7 +245,7 @@ class Cluster(RuleBasedStateMachine):
             self.quotas[name] = changed(self.quotas[name], parent=parent)
             self.put_quotas(structure_changed=True)
 
-    @rule(name=names, parent=parents, limit=limits)
+    @rule(name=st.sampled_from(("d", "e", "a")), parent=parents, limit=limits)
     def drop_or_make_quota(self, name, parent, limit) -> None:
         if self.quotas.pop(name, None) is None:
             self.quotas[name] = quota(name, parent=parent, limit=limit)
@@ -251,7 +259,7 @@ class Cluster(RuleBasedStateMachine):
         name=st.sampled_from(QUEUES),
         policy=policies,
         priority=st.integers(0, 2),
-        stop=st.sampled_from(("None", "None", "Hold")),
+        stop=st.sampled_from(("None", "None", "None", "Hold")),
         listed=annotations,
     )
     def edit_queue(self, name, policy, priority, stop, listed) -> None:
@@ -265,7 +273,7 @@ class Cluster(RuleBasedStateMachine):
         else:
             self.put_queue(queue(name))
 
-    # -- cycles and writes ------------------------------------------------------------------------
+    # -- cycles and writes ---------------------------------------------------------------------
 
     @rule(name=st.sampled_from(QUEUES))
     def cycle_early(self, name) -> None:
@@ -274,11 +282,11 @@ class Cluster(RuleBasedStateMachine):
 
     def cycle(self, name: str) -> None:
         """One cycle, checked against the naive one; what it grants is written some time later."""
-        expected = self.naive_cycle(name)
-        before = self.naive_usage()
-        found = [each.key for each in self.book.cycle(name, NOW)]
-        assert found == expected
-        self.assert_within_limits(before)
+        expected, before = self.naive.cycle(name), self.naive.usage()
+        found = {each.key: each for each in self.book.cycle(name, NOW)}
+        assert list(found) == expected
+        self.decided |= found
+        assert self.naive.above(before) == []
         self.to_write += found
 
     @precondition(lambda self: self.to_write)
@@ -293,13 +301,17 @@ class Cluster(RuleBasedStateMachine):
             return
         basis, stored = entry.settled, self.units.get(key)
         if basis is None or basis.resource_version != entry.grant.resource_version:
-            self.book.revoke(key)
+            self.revoke(key)
         elif stored is None or stored.resource_version != basis.resource_version:
-            self.book.revoke(key)
+            self.revoke(key)
             self.show_all(key)
         else:
             version = str(int(stored.resource_version) + 1)
             self.answer(granted(stored, version, grants=entry.grant.grants), shown_first)
+
+    def revoke(self, key: str) -> None:
+        self.decided.pop(key, None)
+        self.book.revoke(key)
 
     def answer(self, view: QueueUnit, shown_first: bool) -> None:
         """A write of ours goes well; the informer may be faster than the answer."""
@@ -307,6 +319,8 @@ class Cluster(RuleBasedStateMachine):
         self.store(view, view.key)
         if shown_first:
             self.show_all(view.key)
+        self.decided.pop(view.key, None)
+        self.note(view)
         self.book.wrote(view, sending)
 
     def show_all(self, key: str) -> None:
@@ -332,7 +346,7 @@ class Cluster(RuleBasedStateMachine):
     def tell_all(self) -> list[str]:
         return [key for key in sorted(self.book.take_to_tell()) if self.tell(key)]
 
-    # -- rest ---------------------------------------------------------------------------------------
+    # -- rest ----------------------------------------------------------------------------------
 
     @rule(random=st.randoms(use_true_random=False))
     def rest(self, random: Random) -> None:
@@ -349,6 +363,7 @@ class Cluster(RuleBasedStateMachine):
 
     def settle(self, random: Random) -> None:
         """Everything is shown, woken Queues have their cycles, in any order, until all is quiet."""
+        disturbed: set[str] = set()
         for _ in range(100):
             for key in list(self.events):
                 self.show_all(key)
@@ -357,7 +372,12 @@ class Cluster(RuleBasedStateMachine):
             for name in woken:
                 self.cycle(name)
             while self.to_write:
-                self.write(self.to_write.pop(0), random.random() < 0.5)
+                key = self.to_write.pop(0)
+                if key in self.units and key not in disturbed:
+                    disturbed.add(key)
+                    self.disturb(key, random.random())
+                self.write(key, random.random() < 0.5)
+                self.what_is_known_and_decided_counts()
             told = self.tell_all()
             if not woken and not told and not any(self.events.values()):
                 break
@@ -367,10 +387,18 @@ class Cluster(RuleBasedStateMachine):
         self.assert_a_second_cycle_does_nothing()
         self.assert_a_restart_changes_nothing(random)
 
+    def disturb(self, key: str, chance: float) -> None:
+        """Something comes between a decision and its write."""
+        if chance < 0.2:
+            self.store(changed(self.units[key]), key)
+        elif chance < 0.3:
+            self.end_job(key)
+            self.show_all(key)
+
     def assert_nothing_fits(self) -> None:
         """No wake was lost."""
         assert self.book.units == self.units
-        assert {name: self.naive_cycle(name) for name in QUEUES} == {name: [] for name in QUEUES}
+        assert {name for name in QUEUES if self.naive.cycle(name)} == set()
 
     def assert_a_second_cycle_does_nothing(self) -> None:
         """Nor does a third; only what became short at a nearer level meanwhile is told anew."""
@@ -386,158 +414,52 @@ class Cluster(RuleBasedStateMachine):
             self.show_all(key)
 
     def assert_a_restart_changes_nothing(self, random: Random) -> None:
-        again = book()
-        picture = quotas(*self.quotas.values())
-        views = [*self.units.values(), *self.jobs.values(), *self.pods.values()]
-        views += list(self.queues.values())
-        random.shuffle(views)
-        early = random.random() < 0.5
-        if early:
-            again.set_quotas(picture, structure_changed=True)
-        for view in views:
-            again.saw(view)
-        for name in self.stuck:
-            again.stuck(self.pods[name])
-        if not early:
-            again.set_quotas(picture, structure_changed=True)
+        """Whatever the order in which the lists come in."""
+        again = self.restarted(random)
         for name in again.take_woken():
             assert again.cycle(name, NOW) == []
         for key in self.units:
-            assert (again.verdict(key), again.queue_of(key)) == (
-                self.book.verdict(key),
-                self.book.queue_of(key),
-            )
-        for level in (*QUOTAS, "missing"):
+            assert again.verdict(key) == self.book.verdict(key)
+            assert again.queue_of(key) == self.book.queue_of(key)
+        for level in LEVELS:
             assert again.usage.of(level) == self.book.usage.of(level)
         for key in again.take_to_tell():
             assert again.verdict(key) in (None, told_by(self.units[key]))
 
-    # -- the same, naively -----------------------------------------------------------------------------
+    def restarted(self, random: Random) -> Book:
+        again = book()
+        groups = (self.units, self.jobs, self.pods, self.queues)
+        steps = [partial(again.saw, view) for group in groups for view in group.values()]
+        picture = quotas(*self.quotas.values())
+        steps.append(partial(again.set_quotas, picture, structure_changed=True))
+        random.shuffle(steps)
+        for step in steps:
+            step()
+        for name in self.stuck:
+            again.stuck(self.pods[name])
+        return again
+
+    # -- what must always hold ---------------------------------------------------------------
+
+    @property
+    def naive(self) -> Naive:
+        """What the book knows, computed from scratch."""
+        return Naive(
+            self.known | self.decided, self.jobs, self.pods, self.stuck, self.quotas, self.queues
+        )
+
+    @invariant()
+    def what_is_known_and_decided_counts(self) -> None:
+        assert self.book.units == self.known | self.decided
 
     @invariant()
     def usage_is_the_sum(self) -> None:
-        expected = self.naive_usage()
-        for level in (*QUOTAS, "missing"):
+        expected = self.naive.usage()
+        for level in LEVELS:
             assert Counter(self.book.usage.of(level)) == expected.get(level, Counter())
-
-    def naive_usage(self) -> dict[str, Counter[str]]:
-        """Per level: what all units and pods at it or below it have in use (spec 11.7, 11.9)."""
-        total: dict[str, Counter[str]] = {}
-        for of, amount in self.naive_charges():
-            for level in self.naive_ancestry(of):
-                total.setdefault(level, Counter()).update(amount)
-        return {level: +amount for level, amount in total.items()}
-
-    def naive_charges(self) -> Iterator[tuple[str, Counter[str]]]:
-        of_units = {each.name for each in self.book.units.values()}
-        for each in self.book.units.values():
-            yield each.labels[keys.QUOTA_LABEL], self.naive_charge(each)
-        for each in self.pods.values():
-            job = each.owner.name
-            if job not in of_units and job not in self.jobs and self.is_live(each):
-                yield each.quota, Counter(dict(each.request.items())) + Counter({"pods": 1})
-
-    def naive_charge(self, each: QueueUnit) -> Counter[str]:
-        live = [one for one in self.pods_of(each.name) if self.is_live(one)]
-        replicas = {grant.name: grant.replicas for grant in each.grants}
-        if not each.holds_quota or not each.grants:
-            replicas = {}
-        if not replicas and not live:
-            return Counter()
-        total: Counter[str] = Counter(dict.fromkeys(keys.MAX_JOBS, 1))
-        for role in each.pod_sets:
-            wanted: Counter[str] = Counter({"pods": replicas.get(role.name, 0)})
-            for name, amount in role.template.request.items():
-                wanted[name] += amount * replicas.get(role.name, 0)
-            there: Counter[str] = Counter()
-            for one in live:
-                if len(each.pod_sets) == 1 or one.pod_set == role.name:
-                    there.update(Counter(dict(one.request.items())) + Counter({"pods": 1}))
-            total.update(wanted | there)
-        known = {role.name for role in each.pod_sets}
-        for one in live:
-            if len(each.pod_sets) > 1 and one.pod_set not in known:
-                total.update(Counter(dict(one.request.items())) + Counter({"pods": 1}))
-        return total
-
-    def is_live(self, each) -> bool:
-        return each.live and each.name not in self.stuck
-
-    def naive_ancestry(self, of: str) -> list[str]:
-        path: list[str] = []
-        while of and of not in path:
-            path.append(of)
-            of = self.quotas[of].parent if of in self.quotas else ""
-        return path
-
-    def naive_cycle(self, name: str) -> list[str]:
-        """Who would start, tried one by one from the head (spec 10.9, 10.10)."""
-        if name not in self.queues:
-            return []
-        line = self.queues[name]
-        skips = line.annotations.get(keys.SKIP_IMPOSSIBLE[0]) == "true"
-        usage = self.naive_usage()
-        blocked: set[str] = set()
-        started: list[str] = []
-        for each in self.naive_candidates(name):
-            of = each.labels[keys.QUOTA_LABEL]
-            if of in blocked:
-                continue
-            if self.fits(each, usage):
-                started.append(each.key)
-                for level in self.naive_ancestry(of):
-                    usage.setdefault(level, Counter()).update(self.naive_request(each))
-            elif line.policy == "Block" and not (skips and not self.fits(each, {})):
-                blocked.add(of)
-        return started
-
-    def naive_candidates(self, name: str) -> list[QueueUnit]:
-        around = Surroundings(
-            quotas=quotas(*self.quotas.values()), queues=self.queues, namespaces={}
-        )
-        found = []
-        for each in self.book.units.values():
-            facts = JobFacts(
-                missing=each.name not in self.jobs,
-                lingering_pods=any(one.live for one in self.pods_of(each.name)),
-            )
-            standing = standing_of(each, facts, around)
-            if isinstance(standing, Candidate) and standing.queue == name:
-                found.append(each)
-        return sorted(found, key=order)
-
-    def naive_request(self, each: QueueUnit) -> Counter[str]:
-        total: Counter[str] = Counter(dict.fromkeys(keys.MAX_JOBS, 1))
-        for role in each.pod_sets:
-            total["pods"] += role.count
-            for name, amount in role.template.request.items():
-                total[name] += amount * role.count
-        return total
-
-    def fits(self, each: QueueUnit, usage: dict[str, Counter[str]]) -> bool:
-        asked = self.naive_request(each)
-        return all(
-            usage.get(level, Counter())[name] + asked[name] <= limit
-            for level in self.naive_ancestry(each.labels[keys.QUOTA_LABEL])
-            for name, limit in self.quotas[level].limit.items()
-            if asked[name] > 0
-        )
-
-    def assert_within_limits(self, before: dict[str, Counter[str]]) -> None:
-        """What a cycle adds stays within every level's max (spec 24.1)."""
-        for level, used in self.naive_usage().items():
-            known = self.quotas.get(level)
-            for name, amount in used.items() if known else ():
-                if name in known.limit and amount > before.get(level, Counter())[name]:
-                    assert amount <= known.limit.get(name)
 
 
 Cluster.TestCase.settings = settings(
-    settings.default, max_examples=max(60, settings.default.max_examples // 5)
+    settings.default, max_examples=max(40, settings.default.max_examples // 5)
 )
 TestCluster = Cluster.TestCase
-
-
-def test_a_problem_is_told_by_reason_and_message():
-    """The machine compares verdicts by value."""
-    assert Problem("a", "b") == Problem("a", "b") != Problem("a", "c")

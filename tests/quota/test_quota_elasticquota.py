@@ -24,7 +24,7 @@ def chain(of, name):
     return found.message if isinstance(found, Problem) else [level.name for level in found]
 
 
-# -- the tree ---------------------------------------------------------------------------------------
+# -- the tree ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_limits_are_oversold_exactly(rate, cpu):
     assert level.limit == Resources.of({"cpu": cpu})
 
 
-# -- which quota (spec 5.3, case E5) ---------------------------------------------------------------
+# -- which quota (spec 5.3, case E5) -----------------------------------------------------------
 
 
 T1 = {LABEL: "t1"}
@@ -212,7 +212,7 @@ def test_the_list_of_namespaces(text, expected):
     assert (namespaces if not faults else None) == expected
 
 
-# -- who may use it (spec 15.4, 15.4a, case N2) ------------------------------------------------------
+# -- who may use it (spec 15.4, 15.4a, case N2) ------------------------------------------------
 
 
 @pytest.mark.parametrize(

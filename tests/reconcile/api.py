@@ -188,7 +188,9 @@ class Api:
         key = _key(namespace or "", meta["name"])
         asked = Asked(verb="create", kind=kind, key=key, body=obj, **_stated(options))
         body = {k: v for k, v in obj.items() if k != "status" or kind.plural not in WITH_STATUS}
-        return await self._serve(asked, lambda: self._create(asked, {**body, "metadata": meta}), into)
+        return await self._serve(
+            asked, lambda: self._create(asked, {**body, "metadata": meta}), into
+        )
 
     async def merge_patch(
         self,
@@ -231,9 +233,7 @@ class Api:
             raise Gone(f"too old resource version: {since}", code=410)
         ends = asyncio.get_running_loop().time() + timeout_seconds
         while asyncio.get_running_loop().time() < ends:
-            fresh = [
-                each for each in self._history.get(kind.plural, ()) if each.version > since
-            ]
+            fresh = [each for each in self._history.get(kind.plural, ()) if each.version > since]
             if not fresh:
                 await self._news(kind, ends)
             for each in fresh:

@@ -1,0 +1,229 @@
+"""What wakes a Queue, and nothing else does (spec 10.15, 10.17)."""
+
+import pytest
+from books import A, B, cpu_used, is_candidate, message, waiting_book
+from builders import (
+    NOW,
+    book,
+    changed,
+    job_view,
+    namespace,
+    pod,
+    queue,
+    quota,
+    quotas,
+    unit,
+)
+
+from kq.core.model import Phase
+
+
+def tree():
+    """p1 over c1 and c3, p2 over c2; c1 uses all of p1, a unit waits in each."""
+    levels = [quota("p1", cpu=4), quota("p2", cpu=4)]
+    leaves = [quota("c1", parent="p1"), quota("c3", parent="p1"), quota("c2", parent="p2")]
+    holder = unit("holder", quota="c1", cpu=4, phase=Phase.RUNNING)
+    waiting = [unit(f"w-{name}", quota=name, cpu=5) for name in ("c1", "c2", "c3")]
+    everything = [*waiting, holder]
+    jobs = [job_view(each.name) for each in everything]
+    lines = [queue(name) for name in ("c1", "c2", "c3")]
+    return levels, leaves, [*lines, *jobs, *everything], holder
+
+
+@pytest.mark.parametrize(
+    ("event", "woken"),
+    [
+        pytest.param(
+            lambda known, held: known.lost(held),
+            {"c1", "c3"},
+            id="a holder goes: all that share a level",
+        ),
+        pytest.param(
+            lambda known, held: known.saw(changed(held, phase=Phase.SUCCEED, grants=())),
+            {"c1", "c3"},
+            id="grants are dropped",
+        ),
+        pytest.param(
+            lambda known, held: known.saw(changed(held, grants=())), set(), id="nothing is freed"
+        ),
+        pytest.param(
+            lambda known, held: known.saw(changed(held, message="other")), set(), id="another text"
+        ),
+        pytest.param(
+            lambda known, held: known.lost(unit("w-c2", quota="c2", cpu=5)),
+            {"c2"},
+            id="the last that waited in a Queue goes",
+        ),
+        pytest.param(
+            lambda known, held: known.saw(unit("w-c2", quota="c2", cpu=5, priority=9)),
+            {"c2"},
+            id="another priority",
+        ),
+        pytest.param(
+            lambda known, held: known.saw(unit("w-c2", quota="c2", cpu=6)), {"c2"}, id="a request"
+        ),
+        pytest.param(
+            lambda known, held: known.saw(unit("w-c2", quota="c1", cpu=5)),
+            {"c1", "c2"},
+            id="another quota: the old and the new Queue",
+        ),
+        pytest.param(
+            lambda known, held: known.saw(unit("w-c2", quota="c2", cpu=5, active=False)),
+            {"c2"},
+            id="deactivated",
+        ),
+        pytest.param(
+            lambda known, held: known.saw(unit("x", quota="c2", job="w-c2", minute=1)),
+            set(),
+            id="a second unit of a job is no candidate",
+        ),
+        pytest.param(
+            lambda known, held: known.saw(changed(queue("c3"), priority=7)),
+            {"c3"},
+            id="a Queue's rules",
+        ),
+        pytest.param(
+            lambda known, held: known.saw(changed(queue("c3"), policy="Block")),
+            {"c3"},
+            id="a Queue's policy",
+        ),
+        pytest.param(
+            lambda known, held: known.saw(changed(queue("c3"), counts=(1, 0, 0))),
+            set(),
+            id="a Queue's status",
+        ),
+        pytest.param(
+            lambda known, held: known.saw(changed(queue("c3"), annotations={"koord-queue/x": "y"})),
+            {"c3"},
+            id="a Queue's annotations",
+        ),
+        pytest.param(
+            lambda known, held: known.saw(namespace(labels={"koord-queue/managed": "true"})),
+            set(),
+            id="labels of a namespace that decide nothing",
+        ),
+    ],
+)
+def test_what_wakes(event, woken):
+    levels, leaves, views, held = tree()
+    known = book(*levels, *leaves, views=views)
+    event(known, held)
+    assert set(known.take_woken()) == woken
+
+
+def test_a_new_unit_wakes_its_queue_once():
+    known = waiting_book(job_view("a"))
+    known.saw(A)
+    assert known.take_woken() == ["team-a"]
+    assert known.take_woken() == []
+
+
+def test_a_unit_that_comes_before_its_queue_waits_for_it():
+    known = book(quota(cpu=4), views=[job_view("a"), A])
+    assert known.take_woken() == []
+    assert known.verdict(A.key) is None
+    known.saw(queue())
+    assert known.take_woken() == ["team-a"]
+    assert is_candidate(known, A.key)
+
+
+def test_a_queue_that_goes_takes_its_candidates_out():
+    known = waiting_book(job_view("a"), A)
+    known.lost(queue())
+    assert not is_candidate(known, A.key)
+    assert known.take_woken() == []
+    assert known.cycle("team-a", NOW) == []
+
+
+def test_the_end_of_the_last_pod_of_an_earlier_run_wakes():
+    leftover = pod(job="a")
+    known = waiting_book(job_view("a"), leftover, A)
+    assert not is_candidate(known, A.key)
+    known.lost(leftover)
+    assert known.take_woken() == ["team-a"]
+    assert is_candidate(known, A.key)
+
+
+def test_a_pod_that_is_stuck_frees_its_quota_but_not_its_own_job():
+    """Spec 11.9a."""
+    leftover = pod(job="a", cpu=4)
+    known = waiting_book(job_view("a"), job_view("b"), leftover, unit("a"), B)
+    assert cpu_used(known) == 4000
+    known.stuck(leftover)
+    assert cpu_used(known) == 0
+    assert [each.key for each in known.cycle("team-a", NOW)] == [B.key]
+
+
+def test_a_higher_max_wakes_and_moves_nobody():
+    known = waiting_book(job_view("a"), unit("a", cpu=5))
+    known.set_quotas(quotas(quota(cpu=5)), structure_changed=False)
+    assert known.take_woken() == ["team-a"]
+    assert len(known.cycle("team-a", NOW)) == 1
+
+
+def test_quotas_that_did_not_change_wake_nobody():
+    known = waiting_book(job_view("a"), unit("a", cpu=5))
+    known.set_quotas(quotas(quota(cpu=4)), structure_changed=True)
+    assert known.take_woken() == []
+
+
+def test_a_max_below_usage_evicts_nobody_and_lets_nobody_start():
+    """Case E4."""
+    small = unit("small", cpu=1)
+    held = [unit(f"held{n}", cpu=4, phase=Phase.RUNNING) for n in (1, 2)]
+    known = waiting_book(*[job_view(each.name) for each in (small, *held)], small, *held, cpu=10)
+    known.set_quotas(quotas(quota(cpu=5)), structure_changed=False)
+    assert known.cycle("team-a", NOW) == []
+    assert cpu_used(known) == 8000
+    known.saw(changed(held[0], phase=Phase.SUCCEED, raw_phase="Succeed", grants=()))
+    assert known.take_woken() == ["team-a"]
+    assert [each.key for each in known.cycle("team-a", NOW)] == [small.key]
+
+
+def test_usage_that_moves_to_another_parent_wakes_those_below_the_old_one():
+    """Case E3."""
+    levels, leaves, views, _ = tree()
+    views.append(unit("fits", quota="c3", cpu=4))
+    known = book(*levels, *leaves, views=[*views, job_view("fits")])
+    assert known.cycle("c3", NOW) == []
+    moved = [quota("c1", parent="p2"), *leaves[1:]]
+    known.set_quotas(quotas(*levels, *moved), structure_changed=True)
+    assert (cpu_used(known, "p1"), cpu_used(known, "p2")) == (0, 4000)
+    assert "c3" in known.take_woken()
+    assert [each.name for each in known.cycle("c3", NOW)] == ["fits"]
+
+
+def test_a_quota_deleted_and_made_again_sees_what_is_running():
+    """Spec 11.8."""
+    held = unit("a", cpu=4, phase=Phase.RUNNING)
+    known = waiting_book(job_view("a"), job_view("b"), held, B)
+    known.set_quotas(quotas(), structure_changed=True)
+    assert message(known, B.key) == "quota team-a does not exist"
+    known.set_quotas(quotas(quota(cpu=4)), structure_changed=True)
+    assert cpu_used(known) == 4000
+    assert known.take_woken() == ["team-a"]
+    assert known.cycle("team-a", NOW) == []
+
+
+def test_queues_are_woken_by_priority_then_share_then_age_then_name():
+    """Spec 10.17."""
+    minimum = quota("x", cpu=8).limit
+    lines = [
+        quota("low", minimum=minimum),
+        quota("high"),
+        quota("used", minimum=minimum),
+        quota("idle", minimum=minimum),
+        quota("old"),
+        quota("b-young"),
+        quota("a-young"),
+    ]
+    priorities = {"low": -1, "high": 5}
+    holder = unit("holder", quota="used", cpu=4, phase=Phase.RUNNING)
+    ages = {"old": -5}
+    waiting = [unit(f"w-{q.name}", quota=q.name, minute=ages.get(q.name, 0)) for q in lines]
+    views = [queue(each.name, priority=priorities.get(each.name, 0)) for each in lines]
+    known = book(*lines, views=views)
+    for each in (holder, *waiting):
+        known.saw(job_view(each.name))
+        known.saw(each)
+    assert known.take_woken() == ["high", "idle", "used", "old", "a-young", "b-young", "low"]

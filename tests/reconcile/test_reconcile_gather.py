@@ -1,0 +1,268 @@
+"""What the plan for a job rests on is looked up in one moment (spec 5.1-5.3, 10.1, 12)."""
+
+from typing import Any
+
+import builders
+import pytest
+from builders import INSTALL_NAMESPACE, amounts, job_view, template
+from shells import Ground
+
+from kq.core import keys
+from kq.core.kinds import ResourceKind
+from kq.core.model import JobView, NamespaceView, Owner, Phase, PodSet, QueueUnit
+from kq.core.podviews import PriorityClass, Raw
+from kq.core.priority import PriorityClassView
+from kq.decide.situation import PodFacts, Rules, Situation
+from kq.quota.resolve import is_excluded
+from kq.reconcile.gather import Gatherer
+from kq.reconcile.owners import Owners
+from kq.settings import Settings
+
+RAY_JOB = ResourceKind("ray.io", "v1", "RayJob", "rayjobs")
+LABELLED = {keys.QUOTA_LABEL: "team-a"}
+CHILD = (Owner("ray.io/v1", "RayJob", "owner", "owner-1", controller=True),)
+BYPASS = {keys.BYPASS: "true", keys.BYPASSED_BY: "root"}
+
+
+class Gathering(Ground):
+    """A quota, its Queue, a namespace, and the gatherer."""
+
+    def __init__(self, *, unmatched: bool = False, bypass: bool = False, **options: Any) -> None:
+        super().__init__(builders.quota(cpu=5), builders.quota("other", cpu=5), **options)
+        self.queue()
+        self.namespace()
+        selection = Settings(installNamespace=INSTALL_NAMESPACE).selection
+        self.gatherer = Gatherer(
+            watches=self.watches,
+            hub=self.hub,
+            owners=Owners(self.api),  # type: ignore[arg-type]
+            is_excluded=lambda namespace: is_excluded(namespace, selection),
+            holds_unmatched=unmatched,
+            bypass_enabled=bypass,
+            rules=Rules(grace_seconds=17),
+            first_runs={"Job": builders.at(-5)},
+        )
+
+    def namespace(self, name: str = "team-a", **fields: Any) -> None:
+        view = NamespaceView(name=name, resource_version="1", **fields)
+        self.watches.namespaces.show(view)  # type: ignore[attr-defined]
+        self.book.saw(view)
+
+    async def now(self, job: JobView, unit: QueueUnit | None = None) -> Situation:
+        return await self.gatherer.situation(job, unit, self.clock(), builders.at(1))
+
+
+@pytest.fixture
+def ground() -> Gathering:
+    return Gathering()
+
+
+async def test_what_is_always_there(ground: Gathering) -> None:
+    now = await ground.now(job_view(labels=LABELLED))
+    assert (now.now, now.unit, now.unit_name) == (builders.NOW, None, "train")
+    assert (now.quota, now.queue, now.managed) == ("team-a", "team-a", True)
+    assert (now.rules.grace_seconds, now.may_hold_at) == (17, builders.at(1))
+    assert now.first_run == builders.at(-5)
+    assert now.pod_sets == (builders.pod_set(cpu=1),)
+
+
+# -- managed or not
+
+
+@pytest.mark.parametrize(
+    ("job", "namespace", "expected"),
+    [
+        pytest.param({"labels": LABELLED}, {}, True, id="a quota by its label"),
+        pytest.param({"labels": {keys.QUOTA_LABEL: "nowhere"}}, {}, True, id="an unknown quota"),
+        pytest.param({}, {"labels": LABELLED}, True, id="a quota by its namespace"),
+        pytest.param({}, {}, False, id="no quota"),
+        pytest.param(
+            {"labels": LABELLED}, {"labels": {keys.MANAGED_LABEL: "false"}}, False, id="excluded"
+        ),
+        pytest.param({"labels": LABELLED}, {"terminating": True}, False, id="namespace ends"),
+        pytest.param({"labels": LABELLED, "managed_by_other": True}, {}, False, id="foreign"),
+        pytest.param(
+            {"labels": LABELLED, "namespace": "kube-system"}, {}, False, id="a system namespace"
+        ),
+        pytest.param(
+            {"labels": LABELLED, "namespace": INSTALL_NAMESPACE}, {}, False, id="our own namespace"
+        ),
+    ],
+)
+async def test_which_jobs_are_managed(
+    ground: Gathering, job: dict[str, Any], namespace: dict[str, Any], expected: bool
+) -> None:
+    ground.namespace(**namespace)
+    assert (await ground.now(job_view(**job))).managed is expected
+
+
+async def test_jobs_without_quota_are_managed_where_they_are_held() -> None:
+    now = await Gathering(unmatched=True).now(job_view())
+    assert (now.managed, now.quota, now.queue) == (True, None, "")
+
+
+@pytest.mark.parametrize(
+    ("annotations", "enabled", "managed"),
+    [
+        pytest.param(BYPASS, True, False, id="let through by the webhook"),
+        pytest.param(BYPASS, False, True, id="switched off"),
+        pytest.param({keys.BYPASS: "true"}, True, True, id="nobody let it through"),
+        pytest.param({keys.BYPASSED_BY: "root"}, True, True, id="it did not ask"),
+        pytest.param(BYPASS | {keys.BYPASS: "TRUE"}, True, False, id="any case"),
+    ],
+)
+async def test_who_is_bypassed(annotations: dict[str, str], enabled: bool, managed: bool) -> None:
+    job = job_view(labels=LABELLED, annotations=annotations)
+    assert (await Gathering(bypass=enabled).now(job)).managed is managed
+
+
+async def test_a_job_with_a_unit_stays_managed_whatever_becomes_of_its_labels(
+    ground: Gathering,
+) -> None:
+    ground.namespace(labels={keys.MANAGED_LABEL: "false"})
+    assert (await ground.now(job_view(), ground.unit())).managed
+
+
+async def test_a_true_child_is_not_managed(ground: Gathering) -> None:
+    meta = {"namespace": "team-a", "name": "owner", "uid": "owner-1"}
+    ground.api.put(RAY_JOB, {"metadata": meta})
+    now = await ground.now(job_view(labels=LABELLED, owners=CHILD))
+    assert (now.managed, now.false_claim) == (False, False)
+
+
+async def test_a_false_child_is_managed_and_told(ground: Gathering) -> None:
+    now = await ground.now(job_view(labels=LABELLED, owners=CHILD))
+    assert (now.managed, now.false_claim) == (True, True)
+
+
+async def test_the_owner_of_a_job_with_a_unit_is_not_looked_up(ground: Gathering) -> None:
+    unit = ground.unit()
+    ground.api.asked.clear()
+    now = await ground.now(job_view(labels=LABELLED, owners=CHILD), unit)
+    assert (now.managed, now.false_claim, ground.api.asked) == (True, False, [])
+
+
+# -- quota and Queue
+
+
+@pytest.mark.parametrize(
+    ("labels", "unit", "expected"),
+    [
+        pytest.param({keys.QUOTA_LABEL: "other"}, {}, "other", id="follows the job"),
+        pytest.param(
+            {keys.QUOTA_LABEL: "other"},
+            {"phase": Phase.RUNNING},
+            "team-a",
+            id="keeps its own while it holds quota",
+        ),
+        pytest.param({}, {}, "team-a", id="keeps its own when the job has none"),
+        pytest.param({}, {"quota": None, "queue": "team-a"}, None, id="has none"),
+    ],
+)
+async def test_the_quota_of_a_job_with_a_unit(
+    ground: Gathering, labels: dict[str, str], unit: dict[str, Any], expected: str | None
+) -> None:
+    assert (await ground.now(job_view(labels=labels), ground.unit(**unit))).quota == expected
+
+
+@pytest.mark.parametrize("label", keys.QUOTA_LABELS)
+async def test_a_quota_in_every_spelling(ground: Gathering, label: str) -> None:
+    assert (await ground.now(job_view(labels={label: "team-a"}))).quota == "team-a"
+    ground.namespace("elsewhere", labels={label: "other"})
+    assert (await ground.now(job_view(namespace="elsewhere"))).quota == "other"
+
+
+async def test_a_job_names_its_queue(ground: Gathering) -> None:
+    annotations = {keys.QUEUE_NAME[0]: "", keys.QUEUE_NAME[1]: "fast"}
+    now = await ground.now(job_view(labels=LABELLED, annotations=annotations))
+    assert (now.quota, now.queue) == ("team-a", "fast")
+
+
+async def test_a_unit_made_by_hand_names_its_queue(ground: Gathering) -> None:
+    unit = ground.stored(builders.unit_by_hand(queue="mine"))
+    assert (await ground.now(job_view(labels=LABELLED), unit)).queue == "mine"
+
+
+async def test_the_queue_of_an_adopted_unit_follows_the_quota(ground: Gathering) -> None:
+    unit = ground.unit(queue="old")
+    now = await ground.now(job_view(labels={keys.QUOTA_LABEL: "other"}), unit)
+    assert now.queue == "other"
+
+
+# -- names and pods
+
+
+async def test_a_unit_of_another_that_has_the_name_is_seen(ground: Gathering) -> None:
+    namesake = ground.unit(job="somebody-else")
+    assert (await ground.now(job_view(labels=LABELLED))).name_taken_by == namesake
+    assert (await ground.now(job_view(labels=LABELLED), namesake)).name_taken_by is None
+
+
+async def test_the_pods_of_the_job_are_counted(ground: Gathering) -> None:
+    ended = builders.NOW
+    for number, phase in enumerate(("Running", "Pending", "Running", "Succeeded", "Failed")):
+        ground.book.saw(builders.pod(f"train-{number}", phase=phase))
+    ground.book.saw(builders.pod("other-0", job="other"))
+    assert (await ground.now(job_view())).pods == PodFacts(live=3, running=2, pending=1)
+    for number in (0, 1, 2):
+        ground.book.stuck(builders.pod(f"train-{number}", deleted_at=ended))
+    assert (await ground.now(job_view())).pods == PodFacts(stuck=True)
+
+
+# -- what the API server will add to pods
+
+
+def limits(name: str, **fields: str) -> Raw:
+    default = {"type": "Container", "defaultRequest": fields}
+    return Raw(
+        namespace="team-a", name=name, uid=name, resource_version="1",
+        body={"spec": {"limits": [default]}},
+    )  # fmt: skip
+
+
+def bare(**fields: Any) -> JobView:
+    return job_view(pod_sets=(PodSet(name="main", count=2, template=template(**fields), wanted=2),))
+
+
+async def test_limit_ranges_of_the_namespace_fill_what_pods_do_not_ask(ground: Gathering) -> None:
+    ground.watches.limit_ranges.show(limits("defaults", cpu="500m"))  # type: ignore[attr-defined]
+    (pod_set,) = (await ground.now(bare())).pod_sets
+    assert pod_set.template.request == amounts(cpu="500m")
+    assert (pod_set.count, pod_set.wanted, pod_set.path) == (2, 2, ())
+    (elsewhere,) = (await ground.now(job_view(namespace="b", pod_sets=bare().pod_sets))).pod_sets
+    assert elsewhere.template.request == amounts()
+
+
+async def test_a_runtime_class_adds_its_overhead(ground: Gathering) -> None:
+    overhead = Raw(namespace="", name="kata", uid="1", resource_version="1", body={"cpu": "250m"})
+    ground.watches.runtime_classes.show(overhead)  # type: ignore[attr-defined]
+    container = {"name": "main", "resources": {"requests": {"cpu": 1}}}
+    for name, expected in (("kata", "1250m"), ("unknown", "1")):
+        spec = {"runtimeClassName": name, "containers": [container]}
+        made = builders.codec.template_of({"spec": spec})
+        job = job_view(pod_sets=(PodSet(name="main", count=1, template=made, wanted=1),))
+        (pod_set,) = (await ground.now(job)).pod_sets
+        assert pod_set.template.request == amounts(cpu=expected)
+
+
+async def test_what_is_wrong_with_the_job_is_wrong_with_its_pod_sets(ground: Gathering) -> None:
+    (pod_set,) = (await ground.now(job_view(defect="spec.parallelism is -1"))).pod_sets
+    assert pod_set.template.defect == "spec.parallelism is -1"
+
+
+async def test_the_priority_is_that_of_the_pods_class(ground: Gathering) -> None:
+    view = PriorityClassView(name="high", value=1000)
+    high = PriorityClass(namespace="", name="high", uid="1", resource_version="1", view=view)
+    ground.watches.priority_classes.show(high)  # type: ignore[attr-defined]
+    made = builders.codec.template_of({"spec": {"priorityClassName": "high", "containers": []}})
+    job = job_view(pod_sets=(PodSet(name="main", count=1, template=made, wanted=1),))
+    priority = (await ground.now(job)).priority
+    assert (priority.value, priority.class_name, priority.missing_class) == (1000, "high", None)
+    ground.watches.priority_classes.drop(high)  # type: ignore[attr-defined]
+    assert (await ground.now(job)).priority.missing_class == "high"
+
+
+async def test_the_annotation_of_a_job_is_its_priority(ground: Gathering) -> None:
+    assert (await ground.now(job_view(annotations={keys.PRIORITY: "7"}))).priority.value == 7
+    bad = (await ground.now(job_view(annotations={keys.PRIORITY: "high"}))).priority
+    assert (bad.value, bad.bad_annotation) == (None, "high")

@@ -1,0 +1,353 @@
+"""One job at a time: what is known is gathered, planned and carried out (spec 5.13, 9.14, 24.9)."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import builders
+import pytest
+from builders import stamp
+from shells import Ground
+
+from kq.core import keys
+from kq.core.kinds import JOB, QUEUE_UNIT
+from kq.core.model import NamespaceView, Phase
+from kq.decide.situation import Rules
+from kq.kube.errors import Conflict, ServerError
+from kq.reconcile.controller import Request, Result
+from kq.reconcile.gather import Gatherer
+from kq.reconcile.grants import GrantsReconciler
+from kq.reconcile.job import JobReconciler
+from kq.reconcile.owners import Owners
+
+TRAIN = Request("team-a", "train", "Job")
+LABELLED = {"labels": {keys.QUOTA_LABEL: "team-a"}}
+FIRST_RUN = builders.at(-60)
+
+
+class Jobs(Ground):
+    """A quota, its Queue, and the reconciler with all that it asks."""
+
+    def __init__(self, **rules: Any) -> None:
+        super().__init__(builders.quota(cpu=5))
+        self.queue()
+        view = NamespaceView(name="team-a", resource_version="1")
+        self.watches.namespaces.show(view)  # type: ignore[attr-defined]
+        self.book.saw(view)
+        gatherer = Gatherer(
+            watches=self.watches,
+            hub=self.hub,
+            owners=Owners(self.api),  # type: ignore[arg-type]
+            is_excluded=lambda namespace: False,
+            holds_unmatched=False,
+            bypass_enabled=False,
+            rules=Rules(**rules),
+            first_runs={"Job": FIRST_RUN},
+        )
+        self._grants = GrantsReconciler(
+            hub=self.hub,
+            executor=self.executor,
+            teller=self.teller,
+            metrics=self.metrics,
+            clock=self.clock,
+        )
+        self.reconciler = JobReconciler(
+            watches=self.watches,
+            hub=self.hub,
+            executor=self.executor,
+            gatherer=gatherer,
+            metrics=self.metrics,
+            clock=self.clock,
+        )
+
+    async def granted(self) -> None:
+        """The job has its unit, and that its grant."""
+        self.job(metadata=LABELLED)
+        await self.look()
+        assert len(self.grant()) == 1
+        await self._grants.reconcile(TRAIN)
+
+    def grants_are_taken_back(self) -> None:
+        """Somebody deactivates the unit."""
+        self.api.edit(QUEUE_UNIT, "team-a/train", {"spec": {"active": False}})
+        self.show_unit()
+
+    async def look(self) -> Result:
+        return await self.reconciler.reconcile(TRAIN)
+
+    def kinds(self) -> list[str]:
+        return [each.short for each in self.api.writes]
+
+    def drop_job(self) -> None:
+        view = self.job_now()
+        self.api.remove(JOB, view.key)
+        self.watches.jobs["Job"].drop(view)  # type: ignore[attr-defined]
+        self.book.lost(view)
+
+    def slipped(self) -> float | None:
+        return self.registry.get_sample_value("kq_slipped_jobs_total", {"kind": "Job"})
+
+
+@pytest.fixture
+def ground(monkeypatch: pytest.MonkeyPatch) -> Jobs:
+    made = Jobs()
+    monkeypatch.setattr("kq.reconcile.job.time", SimpleNamespace(monotonic=made.clock.monotonic))
+    return made
+
+
+COMPLETE = {"type": "Complete", "status": "True"}
+CREATE = "create queueunits team-a/train"
+PATCH_JOB = "patch jobs team-a/train"
+STATUS = "patch queueunits/status team-a/train"
+
+
+# -- a job's way
+
+
+async def test_a_held_job_gets_its_unit_once(ground: Jobs) -> None:
+    ground.job(metadata=LABELLED)
+    for _ in range(3):
+        assert await ground.look() == Result()
+    assert ground.kinds() == [CREATE]
+    made = ground.unit_now()
+    assert (made.queue, made.labels, made.job_uid) == ("team-a", LABELLED["labels"], "job-train")
+
+
+async def test_from_the_grant_on_the_job_is_released_once(ground: Jobs) -> None:
+    await ground.granted()
+    for _ in range(3):
+        await ground.look()
+    assert ground.kinds() == [CREATE, STATUS, PATCH_JOB]
+    assert not ground.job_now().suspended
+
+
+async def test_a_whole_life_is_five_writes(ground: Jobs) -> None:
+    """Unit, grant (of the grants reconciler), release, Running, end (spec 24.9)."""
+    await ground.granted()
+    await ground.look()
+    ground.book.saw(builders.pod())
+    ground.show_job()
+    ground.clock.move(2)
+    await ground.look()
+    ground.api.edit(JOB, "team-a/train", {"status": {"conditions": [COMPLETE]}})
+    ground.show_job()
+    ground.book.lost(builders.pod())
+    for _ in range(3):
+        await ground.look()
+    assert ground.kinds() == [CREATE, STATUS, PATCH_JOB, STATUS, STATUS]
+    assert ground.status()["phase"] == "Succeed"
+    assert ground.notes.told == [
+        "Normal Scheduled QueueUnit/train: dequeue success",
+        "Normal Resume Job/train: Job is resumed by koord-queue",
+    ]
+
+
+async def test_while_a_grant_is_to_be_written_the_job_waits(ground: Jobs) -> None:
+    ground.job(metadata=LABELLED)
+    ground.unit(told=None)
+    assert len(ground.grant()) == 1
+    assert await ground.look() == Result()
+    assert ground.api.writes == []
+
+
+async def test_no_second_write_is_decided_on_an_old_view(ground: Jobs) -> None:
+    await ground.granted()
+    await ground.look()
+    ground.grants_are_taken_back()
+    assert await ground.look() == Result()
+    assert ground.kinds()[-1] == PATCH_JOB
+    ground.show_job()
+    await ground.look()
+    assert ground.kinds()[-1] == STATUS
+
+
+async def test_each_look_makes_the_status_of_its_queue_due(ground: Jobs) -> None:
+    ground.job(metadata=LABELLED)
+    ground.unit()
+    await ground.due()
+    await ground.look()
+    assert (await ground.due())["status"] == ["team-a"]
+
+
+async def test_errors_are_raised_to_be_tried_again(ground: Jobs) -> None:
+    ground.job(metadata=LABELLED)
+    ground.api.fail(ServerError("not now", code=503))
+    with pytest.raises(ServerError):
+        await ground.look()
+    await ground.look()
+    assert ground.kinds() == [CREATE, CREATE]
+
+
+async def test_a_unit_that_was_made_though_no_answer_came_is_found_by_its_watch(
+    ground: Jobs,
+) -> None:
+    ground.job(metadata=LABELLED)
+    ground.api.fail(ServerError("the connection broke", code=504), applied=True)
+    with pytest.raises(ServerError):
+        await ground.look()
+    ground.show_unit()
+    assert await ground.look() == Result()
+    assert ground.kinds() == [CREATE]
+
+
+async def test_a_conflict_is_tried_again_on_the_newer_view(ground: Jobs) -> None:
+    ground.job(metadata=LABELLED, suspend=False, status={"startTime": stamp(0)})
+    ground.api.edit(JOB, "team-a/train", {"metadata": {"labels": {"a": "b"}}})
+    with pytest.raises(Conflict):
+        await ground.look()
+    ground.show_job()
+    await ground.look()
+    assert ground.job_now().suspended
+
+
+async def test_a_job_that_is_not_ours_is_left_alone(ground: Jobs) -> None:
+    ground.job()
+    assert await ground.look() == Result()
+    assert ground.api.writes == []
+
+
+# -- jobs that start themselves (spec 5.12, 5.13)
+
+
+def start_by_hand(ground: Jobs) -> None:
+    """Somebody un-suspends the job, and the watch shows it."""
+    ground.api.edit(JOB, "team-a/train", {"spec": {"suspend": False}})
+    ground.show_job()
+
+
+async def test_a_job_that_slipped_through_is_suspended_told_and_counted(ground: Jobs) -> None:
+    ground.job(metadata=LABELLED, suspend=False, status={"startTime": stamp(0)})
+    await ground.look()
+    assert ground.job_now().suspended
+    cause = "started without a grant of quota team-a"
+    assert ground.notes.told == [
+        f"Normal Suspended Job/train: {cause}",
+        f"Warning SlippedThrough Job/train: {cause}: suspended and queued",
+    ]
+    assert ground.slipped() == 1.0
+    ground.show_job()
+    await ground.look()
+    assert ground.kinds() == [PATCH_JOB, CREATE]
+
+
+async def test_it_is_suspended_again_at_ever_longer_distances(ground: Jobs) -> None:
+    ground.job(metadata=LABELLED, suspend=False, status={"startTime": stamp(0)})
+    await ground.look()
+    ground.show_job()
+    await ground.look()
+    for seconds in (1, 2, 4, 8, 16, 32, 60, 60):
+        start_by_hand(ground)
+        result = await ground.look()
+        assert result == Result(requeue_after=seconds)
+        assert not ground.job_now().suspended
+        ground.clock.move(seconds)
+        await ground.look()
+        assert ground.job_now().suspended
+        ground.show_job()
+        await ground.look()
+
+
+async def test_a_suspension_that_failed_is_not_told_and_not_counted(ground: Jobs) -> None:
+    ground.job(metadata=LABELLED, suspend=False, status={"startTime": stamp(0)})
+    ground.api.fail(ServerError("not now", code=503))
+    with pytest.raises(ServerError):
+        await ground.look()
+    assert ground.notes.told == []
+    assert not ground.slipped()
+
+
+async def test_a_suspension_that_failed_is_tried_again_at_once(ground: Jobs) -> None:
+    """No strike for what did not happen."""
+    ground.job(metadata=LABELLED, suspend=False, status={"startTime": stamp(0)})
+    ground.api.fail(ServerError("not now", code=503))
+    with pytest.raises(ServerError):
+        await ground.look()
+    assert await ground.look() == Result()
+    assert ground.job_now().suspended
+
+
+# -- units without their job (spec 9.14)
+
+
+def orphan(ground: Jobs, **fields: Any) -> None:
+    ground.job(metadata=LABELLED)
+    ground.unit(**fields)
+    ground.drop_job()
+    ground.api.asked.clear()
+
+
+async def test_garbage_collection_goes_first(ground: Jobs) -> None:
+    orphan(ground)
+    assert await ground.look() == Result(requeue_after=5.0)
+    ground.clock.move(4)
+    assert await ground.look() == Result(requeue_after=1.0)
+    assert ground.api.writes == []
+    ground.book.lost(ground.unit_now())
+    ground.clock.move(1)
+    assert await ground.look() == Result()
+    assert ground.api.writes == []
+
+
+async def test_a_unit_left_behind_ends_and_goes_after_a_minute(ground: Jobs) -> None:
+    orphan(ground, phase=Phase.RUNNING)
+    await ground.look()
+    ground.clock.move(5)
+    assert await ground.look() == Result(requeue_after=60)
+    assert ground.status()["phase"] == "Failed"
+    assert ground.status()["admissions"] == []
+    ended = ground.unit_now().condition("Finished")
+    assert ended is not None
+    assert (ended.reason, ended.message) == ("OwnerNotFound", "job team-a/train does not exist")
+    ground.clock.move(60)
+    assert await ground.look() == Result()
+    assert ground.kinds() == [STATUS, "delete queueunits team-a/train"]
+
+
+async def test_its_live_pods_keep_the_quota(ground: Jobs) -> None:
+    orphan(ground, phase=Phase.RUNNING)
+    ground.book.saw(builders.pod())
+    await ground.look()
+    ground.clock.move(5)
+    assert await ground.look() == Result()
+    assert ground.api.writes == []
+    ground.book.lost(builders.pod())
+    assert await ground.look() == Result(requeue_after=5)
+    ground.clock.move(5)
+    assert await ground.look() == Result(requeue_after=60)
+
+
+async def test_a_unit_made_by_hand_stays_without_its_job(ground: Jobs) -> None:
+    ground.book.saw(ground.stored(builders.unit_by_hand()))
+    ground.clock.move(1000)
+    assert await ground.look() == Result()
+    assert ground.api.writes == []
+
+
+async def test_a_unit_on_its_way_out_is_left_alone(ground: Jobs) -> None:
+    orphan(ground)
+    deleting = {"metadata": {"deletionTimestamp": stamp(0)}}
+    ground.api.edit(QUEUE_UNIT, "team-a/train", deleting)
+    ground.show_unit()
+    assert await ground.look() == Result()
+
+
+async def test_a_job_that_comes_back_gives_its_unit_a_new_grace(ground: Jobs) -> None:
+    """A kind that was not served for a moment: its jobs are gone, and are there again."""
+    orphan(ground)
+    await ground.look()
+    ground.clock.move(3)
+    ground.job(metadata=LABELLED)
+    await ground.look()
+    ground.drop_job()
+    ground.clock.move(3600)
+    assert await ground.look() == Result(requeue_after=5.0)
+    assert ground.unit_now().phase is Phase.ENQUEUED
+
+
+async def test_another_job_of_the_name_gets_its_own_unit(ground: Jobs) -> None:
+    orphan(ground)
+    ground.job(metadata=LABELLED | {"uid": "job-again"})
+    await ground.look()
+    assert ground.kinds() == ["delete queueunits team-a/train"]
+    ground.book.lost(builders.unit())
+    await ground.look()
+    assert ground.unit_now().job_uid == "job-again"
