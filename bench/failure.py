@@ -21,7 +21,7 @@ def first_of(error: BaseException) -> BaseException:
 
 
 def report(error: BaseException, folder: Path) -> list[str]:
-    """The lines that a person needs after a failure: what, and the ends of manager's and webhook's logs."""
+    """The lines that a person needs after a failure: what went wrong, and the ends of logs."""
     cause = first_of(error)
     foreseen = isinstance(cause, BenchError | ControlPlaneError | KqError)
     lines = [f"failed: {cause if foreseen else repr(cause)}"]

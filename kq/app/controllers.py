@@ -85,6 +85,8 @@ def _deciders(parts: Parts, executor: Executor, teller: Teller) -> dict[str, Rec
             gatherer=_gatherer(parts),
             metrics=scheduling,
             clock=utc_now,
+            monotonic=time.monotonic,
+            keeps_time=bool(parts.settings.jobs.finishedUnitTTLSeconds),
         ),
         "queue": QueueReconciler(hub=hub, metrics=scheduling, clock=utc_now),
         "grants": GrantsReconciler(

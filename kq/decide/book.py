@@ -52,12 +52,13 @@ class Book:
         self.ledger = Ledger()
         self._accounts = Accounts(quotas, kinds)
         self.places = Places()
+        self._around = self._look_around()
 
-    def saw(self, view: View) -> None:
-        """An informer shows this object as it is now."""
+    def saw(self, view: View) -> bool:
+        """An informer shows this object as it is now; whether that is news."""
         match view:
             case QueueUnit():
-                self._update(view.key, self.ledger.saw(view).effective)
+                return self._saw_unit(view)
             case PodView():
                 if view.owner is not None:
                     self.jobs.put_pod(view.owner.uid, view)
@@ -73,6 +74,7 @@ class Book:
                 inside = [unit for unit in self.units.values() if unit.namespace == view.name]
                 self._restand(unit.key for unit in inside)
                 self._recharge({*map(holder_of, inside), *self.jobs.owners(view.name)})
+        return True
 
     def lost(self, view: View) -> None:
         """An informer shows that this object is gone."""
@@ -94,12 +96,13 @@ class Book:
             case NamespaceView():
                 self._namespaces.pop(view.name, None)
 
-    def stuck(self, pod: PodView) -> None:
-        """A terminating pod counts no more (spec 11.9a)."""
+    def stuck(self, pod: PodView) -> bool:
+        """A terminating pod counts no more (spec 11.9a); whether that is news."""
         group = self.jobs.pods(pod.owner.uid) if pod.owner else None
-        if group is not None and pod.owner is not None:
-            group.set_stuck(pod.uid)
-            self._job_changed(pod.owner.uid)
+        if group is None or pod.owner is None or not group.set_stuck(pod.uid):
+            return False
+        self._job_changed(pod.owner.uid)
+        return True
 
     def wrote(self, view: QueueUnit, sending: Sending) -> None:
         """The API server answered our write with this to that sending."""
@@ -117,6 +120,7 @@ class Book:
         Only a change of names, parents or permissions (`structure_changed`) moves units.
         """
         old, self.quotas = self.quotas, quotas
+        self._around = self._look_around()
         fallen = self.usage.set_ancestry(quotas.ancestry)
         if structure_changed:
             self._restand(self.units)
@@ -203,7 +207,18 @@ class Book:
     @property
     def around(self) -> Surroundings:
         """What decides the standing of units."""
+        return self._around
+
+    def _look_around(self) -> Surroundings:
         return Surroundings(quotas=self.quotas, queues=self.queues, namespaces=self._namespaces)
+
+    def _saw_unit(self, view: QueueUnit) -> bool:
+        """What the informer shows of our own writes is known already."""
+        known, unit = self.units.get(view.key), self.ledger.saw(view).effective
+        if known is not None and unit is not None and _is_same_version(known, unit):
+            return False
+        self._update(view.key, unit)
+        return True
 
     def _grant(self, place: OrderKey, now: datetime) -> QueueUnit:
         unit = self.units[place[2]]
@@ -303,6 +318,15 @@ class Book:
 
     def _policy(self, queue: Queue) -> QueuePolicy:
         return self._policies.get(queue.policy) or self._policies[self._default_policy]
+
+
+def _is_same_version(one: QueueUnit, other: QueueUnit) -> bool:
+    """One version of one object, and as decided on (a grant keeps the version of its base)."""
+    return one is other or (
+        one.uid == other.uid
+        and one.resource_version == other.resource_version
+        and one.phase is other.phase
+    )
 
 
 def job_key(job: JobView) -> JobKey:

@@ -83,6 +83,8 @@ class JobIndex:
     def units_of(self, uid: str) -> list[QueueUnit]:
         """The units of a job: the one that stands for it first (spec 2.6)."""
         found = self._units.get(uid, {}).values()
+        if len(found) < 2:
+            return list(found)
         return sorted(found, key=lambda each: (not each.owner_uid, each.created, each.key))
 
     def units_naming(self, key: JobKey) -> list[QueueUnit]:

@@ -35,12 +35,14 @@ class PodGroup:
             self._count(pod, -1)
             self._stuck.discard(uid)
 
-    def set_stuck(self, uid: str) -> None:
-        """A terminating pod whose time is over: it counts no more."""
+    def set_stuck(self, uid: str) -> bool:
+        """A terminating pod whose time is over: it counts no more; whether it did till now."""
         pod = self._pods.get(uid)
-        if pod is not None and pod.live and uid not in self._stuck:
-            self._count(pod, -1)
-            self._stuck.add(uid)
+        if pod is None or not pod.live or uid in self._stuck:
+            return False
+        self._count(pod, -1)
+        self._stuck.add(uid)
+        return True
 
     @property
     def empty(self) -> bool:

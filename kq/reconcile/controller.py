@@ -4,8 +4,9 @@ import asyncio
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import IntEnum, auto
-from typing import Protocol
-from uuid import uuid4
+from itertools import count
+from secrets import token_hex
+from typing import NamedTuple, Protocol
 
 import structlog
 from structlog.contextvars import bound_contextvars
@@ -17,8 +18,7 @@ from kq.workqueue.queue import QueueShutDown, WorkQueue
 log = structlog.get_logger()
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Request:
+class Request(NamedTuple):
     """Which object to reconcile; `kind` only where one reconciler serves several kinds."""
 
     namespace: str
@@ -100,6 +100,8 @@ class Controller:
         self._workers = workers
         self._timeout = timeout
         self._quiet = quiet
+        self._prefix = token_hex(4)
+        self._numbers = count(1)
 
     async def run(self) -> None:
         """Work until the queue is shut down and empty; what is in hand is finished."""
@@ -119,7 +121,9 @@ class Controller:
                 await asyncio.sleep(0)
 
     async def _attend(self, request: Request) -> None:
-        with bound_contextvars(component=self._name, request_id=str(uuid4()), **_keys_of(request)):
+        # The counter makes it one of this process, the prefix one of this start of it.
+        request_id = f"{self._prefix}-{next(self._numbers):x}"
+        with bound_contextvars(component=self._name, request_id=request_id, **_keys_of(request)):
             with self._metrics.seconds.time():
                 outcome = await self._outcome(request)
             match outcome:

@@ -51,18 +51,19 @@ class Executor:
         self._hub = hub
         self._teller = teller
         self._integrations = integrations
-        self._awaited: dict[str, str] = {}
+        self._awaited: dict[tuple[str, str], tuple[str, str]] = {}
 
     def awaits(self, job: JobView) -> bool:
         """Whether the view is older than our own last write of the job."""
-        if self._awaited.get(job.uid) == job.resource_version:
+        written = self._awaited.get((job.kind.kind, job.key))
+        if written == (job.uid, job.resource_version):
             return True
-        self._awaited.pop(job.uid, None)
+        self.forget(job.kind.kind, job.key)
         return False
 
-    def forget(self, uid: str) -> None:
-        """The job is gone."""
-        self._awaited.pop(uid, None)
+    def forget(self, kind: str, key: str) -> None:
+        """No job of that name is awaited any more."""
+        self._awaited.pop((kind, key), None)
 
     async def execute(self, actions: Sequence[Action]) -> Result:
         """All of them, in order; when to look again."""
@@ -162,7 +163,7 @@ class Executor:
         except Invalid as err:
             self._teller.tell(job, True, "ResumeFailed", f"the job was not changed: {err}")
             raise
-        self._awaited[job.uid] = job.resource_version
+        self._awaited[job.kind.kind, job.key] = (job.uid, job.resource_version)
         self._log_job(action)
 
     def _log_job(self, action: HoldJob | ReleaseJob | PatchJob) -> None:

@@ -12,6 +12,9 @@ from kq.workqueue.queue import WorkQueue
 
 Work = WorkQueue[Request]
 
+SETTLES = 1.0
+"""Seconds from a change to the status of its Queue, so that one write tells of a whole burst."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkQueues:
@@ -45,12 +48,13 @@ class Hub:
         self.book = book
         self.queues = queues
         self._kinds = kinds
+        self._status_due: set[str] = set()
 
     def pump(self) -> None:
         """Hand on what has come up in the book since the last call."""
         for name in self.book.take_woken():
             self.queues.queue.add(Request("", name))
-            self.queues.status.add(Request("", name))
+            self.status_due(name)
         for key in self.book.take_to_tell():
             namespace, _, name = key.partition("/")
             self.queues.units.add(Request(namespace, name))
@@ -77,6 +81,11 @@ class Hub:
             self.queues.job.add(Request(namespace, name, kind))
 
     def status_due(self, queue: str | None) -> None:
-        """The counts of a Queue have changed."""
-        if queue:
-            self.queues.status.add(Request("", queue))
+        """The counts of a Queue have changed: look soon, at all changes till then."""
+        if queue and queue not in self._status_due:
+            self._status_due.add(queue)
+            self.queues.status.add_after(Request("", queue), SETTLES)
+
+    def status_taken(self, queue: str) -> None:
+        """The counts are being looked at."""
+        self._status_due.discard(queue)

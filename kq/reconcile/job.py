@@ -1,12 +1,12 @@
 """Brings one job and its unit to where they should be; what that is says `decide.plan`."""
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from kq.core import keys
-from kq.core.model import Phase, QueueUnit
+from kq.core.messages import S13, S14
+from kq.core.model import JobView, Phase, QueueUnit
 from kq.decide.actions import Action, PatchStatus, TellJob, TellUnit
 from kq.decide.book import job_key
 from kq.decide.ending import plan_orphan
@@ -26,7 +26,10 @@ ORPHAN_GRACE = 5.0
 
 
 class JobReconciler:
-    """Gathers what is known of a job, asks the plan, and has it carried out."""
+    """Gathers what is known of a job, asks the plan, and has it carried out.
+
+    `keeps_time`: units of finished jobs are deleted after a time, so they are looked at still.
+    """
 
     def __init__(
         self,
@@ -37,6 +40,8 @@ class JobReconciler:
         gatherer: Gatherer,
         metrics: SchedulingMetrics,
         clock: Callable[[], datetime],
+        monotonic: Callable[[], float],
+        keeps_time: bool,
     ) -> None:
         self._watches = watches
         self._hub = hub
@@ -44,20 +49,24 @@ class JobReconciler:
         self._gatherer = gatherer
         self._metrics = metrics
         self._clock = clock
+        self._monotonic = monotonic
+        self._keeps_time = keeps_time
         self._strikes = Strikes()
-        self._missing_since: dict[str, float] = {}
+        self._missing_since: dict[Request, float] = {}
 
     async def reconcile(self, request: Request) -> Result:
         """One job; `request.kind` says of which kind."""
         job = self._watches.jobs[request.kind].lister.get(request.namespace, request.name)
         if job is None:
+            self._executor.forget(request.kind, str(request))
             return await self._without_job(request)
+        self._missing_since.pop(request, None)
         if self._executor.awaits(job):
             return Result()
         unit = self._hub.book.jobs.unit_of(job.uid, job_key(job))
         entry = self._hub.book.ledger.get(unit.key) if unit else None
-        if entry is not None and entry.grant is not None:
-            return Result()  # the write of the grant brings the job here again
+        if entry is not None and (entry.grant is not None or self._is_over(job, entry.settled)):
+            return Result()  # the write of a grant brings the job here again
         now = await self._gatherer.situation(
             job,
             entry.settled if entry else None,
@@ -65,8 +74,8 @@ class JobReconciler:
             self._strikes.may_hold_at(job.uid),
         )
         actions = plan_job(now)
-        self._strikes.note(job.uid, actions, now.now)
         result = await self._executor.execute(actions)
+        self._strikes.note(job.uid, actions, now.now)
         queue = self._hub.book.queue_of(unit.key) if unit is not None else None
         self._hub.status_due(queue)
         self._count(actions, now, queue or "")
@@ -84,28 +93,34 @@ class JobReconciler:
                     waited = now.now - (unit.allocated or now.now)
                     self._metrics.start.labels(queue).observe(max(0.0, waited.total_seconds()))
 
+    def _is_over(self, job: JobView, unit: QueueUnit | None) -> bool:
+        """Nothing is left to do, as of most jobs of most clusters: no plan needs to be made."""
+        if unit is None or not (unit.finished and job.finished) or self._keeps_time:
+            return False
+        group = self._hub.book.jobs.pods(job.uid)
+        return unit.message in (S13, S14) and (group is None or not group.live)
+
     async def _without_job(self, request: Request) -> Result:
         """Units of a job that is gone; garbage collection goes first (spec 9.14)."""
         key = (request.kind, request.namespace, request.name)
-        waits: list[float] = []
-        for unit in self._hub.book.jobs.units_naming(key):
-            if keys.JOB_CREATION in unit.annotations and not unit.deleting:
-                waits += await self._orphan(unit)
-        return Result(requeue_after=min(waits, default=None))
-
-    async def _orphan(self, unit: QueueUnit) -> list[float]:
-        """One unit of a job that is gone; when to look again."""
-        since = self._missing_since.setdefault(unit.uid, time.monotonic())
-        left = since + ORPHAN_GRACE - time.monotonic()
+        units = [
+            unit
+            for unit in self._hub.book.jobs.units_naming(key)
+            if keys.JOB_CREATION in unit.annotations and not unit.deleting
+        ]
+        if not units:
+            self._missing_since.pop(request, None)
+            return Result()
+        since = self._missing_since.setdefault(request, self._monotonic())
+        left = since + ORPHAN_GRACE - self._monotonic()
         if left > 0:
-            return [left]
-        group = self._hub.book.jobs.pods(unit.job_uid)
-        actions = plan_orphan(unit, group.live if group else 0, self._clock())
-        result = await self._executor.execute(actions)
-        if result.requeue_after is None:
-            self._missing_since.pop(unit.uid, None)
-            return []
-        return [result.requeue_after]
+            return Result(requeue_after=left)
+        waits = []
+        for unit in units:
+            group = self._hub.book.jobs.pods(unit.job_uid)
+            actions = plan_orphan(unit, group.live if group else 0, self._clock())
+            waits.append((await self._executor.execute(actions)).requeue_after)
+        return Result(requeue_after=min((each for each in waits if each is not None), default=None))
 
 
 def _starts(unit: QueueUnit, patch: Mapping[str, Any]) -> bool:

@@ -36,7 +36,8 @@ class PodsReconciler:
         left = (pod.deleted_at + self._limit - self._clock()).total_seconds()
         if left > 0:
             return Result(requeue_after=left)
-        self._hub.book.stuck(pod)
+        if not self._hub.book.stuck(pod):
+            return Result()
         self._hub.pump()
         for unit in self._hub.book.jobs.units_of(pod.owner.uid if pod.owner else ""):
             text = f"pod {pod.namespace}/{pod.name} does not end: it counts no more"

@@ -18,8 +18,6 @@ from kq.reconcile.controller import Request, Result
 from kq.reconcile.events import Teller
 from kq.reconcile.hub import Hub
 
-SETTLES = 1.0
-"""Seconds from a change to its write, so that one write tells of a whole burst."""
 COUNTS_INTERVAL = 5.0
 INTERVAL = 15.0
 MOST_ITEMS = 1000
@@ -53,19 +51,19 @@ class StatusReconciler:
         self._policies = policies
         self._clock = clock
         self._monotonic = monotonic
-        self._changed: dict[str, float] = {}
         self._written: dict[str, float] = {}
         self._items_written: dict[str, float] = {}
 
     async def reconcile(self, request: Request) -> Result:
         """The Queue of that name; one in a wrong namespace, which is named then, is only told."""
+        self._hub.status_taken(request.name)
         queue = self._queues.get(request.namespace or self._namespace, request.name)
         if queue is None:
             return Result()
-        left = self._due(queue) - self._monotonic()
+        last = self._written.get(queue.uid)
+        left = 0.0 if last is None else last + COUNTS_INTERVAL - self._monotonic()
         if left > 0:
             return Result(requeue_after=left)
-        self._changed.pop(queue.uid, None)
         is_ours = queue.namespace == self._namespace
         patch = self._patch(queue) if is_ours else self._told_wrong(queue)
         if not patch:
@@ -100,13 +98,6 @@ class StatusReconciler:
         if conditions == queue.conditions:
             return {}
         return {"conditions": codec.conditions_to_wire(conditions)}
-
-    def _due(self, queue: Queue) -> float:
-        """When to write: a moment after the change, and some time after the last write."""
-        now = self._monotonic()
-        changed = self._changed.setdefault(queue.uid, now)
-        last = self._written.get(queue.uid)
-        return max(changed + SETTLES, last + COUNTS_INTERVAL if last is not None else 0.0)
 
     def _patch(self, queue: Queue) -> dict[str, Any]:
         """What differs from what the Queue says."""

@@ -62,26 +62,27 @@ class Wiring:
             self._hub.queues.quotas.add(Request("", name))
 
     def _unit(self, change: Change[QueueUnit]) -> None:
-        old, new = change.old, change.new
+        view = change.new or change.old
+        if view is None:
+            return
         book = self._hub.book
-        for view in (old, new):
-            if view is not None:
-                self._hub.status_due(book.queue_of(view.key))
-        if new is not None:
-            book.saw(new)
-        elif old is not None:
-            book.lost(old)
-        for view in (old, new):
-            if view is not None:
-                self._hub.enqueue_job_of(view)
-                self._queue_maybe_empty(view)
-        self._look_at_grant(new)
+        before = book.queue_of(view.key)
+        if change.new is None:
+            book.lost(view)
+        elif not book.saw(change.new):
+            return  # the echo of a write of ours, which has woken all that it concerns
+        self._hub.status_due(before)
+        self._hub.status_due(book.queue_of(view.key))
+        self._hub.enqueue_job_of(view)
+        self._queue_maybe_empty(view)
+        self._look_at_grant(view)
         self._hub.pump()
 
-    def _look_at_grant(self, unit: QueueUnit | None) -> None:
+    def _look_at_grant(self, unit: QueueUnit) -> None:
         """A grant that is still to be written may rest on an older version."""
-        entry = self._hub.book.ledger.get(unit.key) if unit else None
-        if unit is not None and entry is not None and entry.grant is not None:
+        entry = self._hub.book.ledger.get(unit.key)
+        grant = entry.grant if entry else None
+        if grant is not None and grant.resource_version != unit.resource_version:
             self._hub.queues.grants.add(Request(unit.namespace, unit.name))
 
     def _queue_maybe_empty(self, unit: QueueUnit) -> None:
