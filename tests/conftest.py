@@ -102,6 +102,7 @@ def kq(control_plane: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iter
     folder = tmp_path_factory.mktemp("kq")
     with Kq(cluster=control_plane, folder=folder, as_accounts=True) as running_kq:
         yield running_kq
+    assert running_kq.errors() == []
 
 
 @pytest.fixture(scope="module")

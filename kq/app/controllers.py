@@ -10,7 +10,7 @@ from kq.clock import utc_now
 from kq.decide.situation import Rules
 from kq.jobs.integration import JobIntegration
 from kq.kube.client import Client
-from kq.kube.errors import Conflict, NotFound
+from kq.kube.errors import AlreadyExists, Conflict, NotFound
 from kq.kube.recorder import Recorder
 from kq.metrics import Metrics
 from kq.policies import POLICIES
@@ -68,7 +68,7 @@ def make_controllers(parts: Parts) -> dict[str, Controller]:
             queue=queues[name],
             metrics=parts.metrics,
             workers=WORKERS[name],
-            quiet=(Conflict, NotFound),
+            quiet=(Conflict, NotFound, AlreadyExists),
         )
         for name, each in reconcilers.items()
     }

@@ -2,6 +2,7 @@
 
 import importlib
 import sys
+from typing import NoReturn
 
 import click
 
@@ -46,14 +47,25 @@ def kq() -> None:
 
 def main() -> None:
     """The entry point: exit code 0 done, 1 failed, 2 wrong use or configuration."""
+    arguments = [_two_dashes(each) for each in sys.argv[1:]]
     try:
-        kq.main(args=[_two_dashes(each) for each in sys.argv[1:]], prog_name="kq")
-    except ConfigError as err:
-        click.echo(f"kq: {err}", err=True)
-        sys.exit(2)
-    except KqError as err:
-        click.echo(f"kq: {err}", err=True)
+        code = kq.main(args=arguments, prog_name="kq", standalone_mode=False)
+    except click.ClickException as err:
+        _end(err.format_message(), err.exit_code)
+    except click.Abort:
         sys.exit(1)
+    except ConfigError as err:
+        _end(str(err), 2)
+    except KqError as err:
+        _end(str(err), 1)
+    else:
+        sys.exit(code if isinstance(code, int) else 0)
+
+
+def _end(message: str, code: int) -> NoReturn:
+    """One line, whatever the message; then the end."""
+    click.echo(f"kq: {' '.join(message.split())}", err=True)
+    sys.exit(code)
 
 
 def _two_dashes(argument: str) -> str:

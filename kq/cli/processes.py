@@ -4,7 +4,6 @@ import asyncio
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from kq.errors import ConfigError
 from kq.jobs import INTEGRATIONS
 from kq.log import LogFormat, configure
 from kq.policies import POLICIES
-from kq.settings import Settings, parse
+from kq.settings import Settings, number, parse
 
 IGNORED = (
     "admissionCheckControllerWorker",
@@ -69,7 +68,7 @@ def common_flags(command: Command) -> Command:
         click.option("--context", help="Context of the kubeconfig."),
         click.option("--enabled-extensions", help="Job kinds, comma-separated."),
         click.option("--health-probe-bind-address", default=":8081", show_default=True),
-        click.option("--v", "verbosity", type=int, default=4, show_default=True),
+        click.option("-v", "--v", "verbosity", type=int, default=4, show_default=True),
         click.option("--check-config", is_flag=True, help="Only check the configuration."),
     ]
     flags.extend(
@@ -86,8 +85,8 @@ def common_flags(command: Command) -> Command:
 @click.option("--metrics-bind-address", default=":10259", show_default=True)
 @click.option("--default-queue-policy", help="Policy of Queues that name none.")
 @click.option("--oversellrate", help="Limits are multiplied by it.")
-@click.option("--qps", type=float, help="Requests to the API server a second; 0: no limit.")
-@click.option("--burst", type=int)
+@click.option("--qps", help="Requests to the API server a second; 0: no limit.")
+@click.option("--burst", help="How many of them at once.")
 def manager(**flags: Any) -> None:
     """The manager: queues jobs and releases them."""
     settings = load_settings(flags, os.environ)
@@ -151,20 +150,17 @@ def load_settings(flags: Mapping[str, Any], environ: Mapping[str, str]) -> Setti
 
 def _numbers(settings: Settings, flags: Mapping[str, Any]) -> Settings:
     """Flags of the manager that are numbers."""
+    quota, api = settings.quota, settings.api
     if flags.get("oversellrate") is not None:
-        try:
-            rate = Decimal(flags["oversellrate"])
-        except InvalidOperation as err:
-            raise ConfigError(f"--oversellrate is {flags['oversellrate']}, not a number") from err
-        if not (rate.is_finite() and rate > 0):
-            raise ConfigError(f"--oversellrate is {rate}, not a number above 0")
-        settings = replace(settings, quota=replace(settings.quota, oversellRate=rate))
-    api = settings.api
+        rate = number(quota.oversellRate, flags["oversellrate"], "--oversellrate")
+        if not rate:
+            raise ConfigError("--oversellrate is 0, not a number above 0")
+        quota = replace(quota, oversellRate=rate)
     if flags.get("qps") is not None:
-        api = replace(api, qps=flags["qps"])
+        api = replace(api, qps=number(api.qps, flags["qps"], "--qps"))
     if flags.get("burst") is not None:
-        api = replace(api, burst=flags["burst"])
-    return replace(settings, api=api)
+        api = replace(api, burst=number(api.burst, flags["burst"], "--burst"))
+    return replace(settings, quota=quota, api=api)
 
 
 def default_policy(settings: Settings, flags: Mapping[str, Any], environ: Mapping[str, str]) -> str:
@@ -184,8 +180,8 @@ def read_file(path: str) -> object:
         return yaml.safe_load(Path(path).read_text("utf-8"))
     except (OSError, UnicodeDecodeError) as err:
         raise ConfigError(f"{path} cannot be read: {err}") from err
-    except yaml.YAMLError as err:
-        raise ConfigError(f"{path} is no YAML: {err}") from err
+    except (yaml.YAMLError, RecursionError) as err:
+        raise ConfigError(f"{path} is no YAML: {' '.join(str(err).split())}") from err
 
 
 def start(settings: Settings, flags: Mapping[str, Any]) -> None:

@@ -70,7 +70,9 @@ class Wiring:
         if change.new is None:
             book.lost(view)
         elif not book.saw(change.new):
-            return  # the echo of a write of ours, which has woken all that it concerns
+            # The echo of a write of ours, which has woken all that it concerns.
+            self._look_at_grant(view)
+            return
         self._hub.status_due(before)
         self._hub.status_due(book.queue_of(view.key))
         self._hub.enqueue_job_of(view)

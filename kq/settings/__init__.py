@@ -4,7 +4,7 @@ Belongs here: the sections with their defaults, and reading them from a mapping.
 flags and environment (`cli`), which are laid over them.
 """
 
-from kq.settings.parse import parse
+from kq.settings.parse import number, parse
 from kq.settings.sections import BypassSettings, JobSettings, Settings
 
-__all__ = ["BypassSettings", "JobSettings", "Settings", "parse"]
+__all__ = ["BypassSettings", "JobSettings", "Settings", "number", "parse"]

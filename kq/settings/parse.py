@@ -90,7 +90,7 @@ def _value(known: Any, value: object, path: str) -> Any:
             return value
         raise ConfigError(f"{path} is {value!s:.60}, not true or false")
     if isinstance(default, int | float | Decimal):
-        return _number(default, value, path)
+        return number(default, value, path)
     allowed = known.metadata.get("values")
     if not isinstance(value, str) or (allowed and value not in allowed):
         wanted = " or ".join(allowed) if allowed else "a text"
@@ -98,7 +98,7 @@ def _value(known: Any, value: object, path: str) -> Any:
     return value
 
 
-def _number(default: int | float | Decimal, value: object, path: str) -> Any:
+def number(default: int | float | Decimal, value: object, path: str) -> Any:
     """A number of the default's type, 0 or more; whole seconds also as Go durations (`1m30s`)."""
     if isinstance(default, int) and isinstance(value, str) and path.endswith("Seconds"):
         return seconds(value, path)

@@ -139,6 +139,12 @@ class Kq:
         """What the manager's /metrics shows."""
         return _get(self.manager_ports[0], "/metrics")[1]
 
+    def errors(self) -> list[str]:
+        """Every line in which one of the processes so far told of an error."""
+        logs = sorted(self.folder.glob("*-*.log"))
+        lines = [line for log in logs for line in log.read_text(errors="replace").splitlines()]
+        return [line for line in lines if '"level":"error"' in line or "Traceback" in line]
+
     def _start(self, name: str, command: Sequence[str]) -> Process:
         self._starts += 1
         log = self.folder / f"{name}-{self._starts}.log"

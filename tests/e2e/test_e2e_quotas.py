@@ -149,7 +149,7 @@ def test_quota_is_not_handed_on_while_a_pod_of_its_former_holder_lives(world: Wo
     world.submit(world.manifest("second", a, cpu=2))
     world.wait_phase("second", "Enqueued")
     world.delete_job("first")
-    world.wait_unit_gone("first")
+    world.ground.until(lambda: world.seen_job("first") is None, "the job is gone")
     assert len(world.pods("first")) == 1
     assert world.phase("second") == "Enqueued"
     world.wait_granted("second")

@@ -177,22 +177,28 @@ class Ground:
 
     async def due(self) -> dict[str, list[str]]:
         """What lies on the work queues, which are then empty."""
-        return {
-            name: keys for name in QUEUES if (keys := await drained(getattr(self.queues, name)))
-        }
+        taken = {}
+        for name in QUEUES:
+            requests = await drained(getattr(self.queues, name))
+            if requests:
+                taken[name] = sorted(map(str, requests))
+            if name == "status":
+                for request in requests:
+                    self.hub.status_taken(request.name)
+        return taken
 
     def status(self, key: str = "team-a/train", kind: ResourceKind = QUEUE_UNIT) -> Json:
         found: Json = self.api.find(kind, key).get("status", {})
         return found
 
 
-async def drained(queue: WorkQueue[Request]) -> list[str]:
+async def drained(queue: WorkQueue[Request]) -> list[Request]:
     taken = []
     while len(queue):
         request = await queue.get()
         queue.done(request)
-        taken.append(str(request))
-    return sorted(taken)
+        taken.append(request)
+    return taken
 
 
 def unit_body(view: QueueUnit) -> Json:

@@ -187,7 +187,7 @@ async def test_a_write_that_failed_is_not_waited_for(ground: Ground) -> None:
 async def test_a_job_that_is_gone_is_no_longer_waited_for(ground: Ground) -> None:
     job, unit = ground.job(), ground.unit(phase=Phase.DEQUEUED)
     await ground.executor.execute([ReleaseJob(job, unit, RELEASED)])
-    ground.executor.forget(job.uid)
+    ground.executor.forget("Job", job.key)
     assert not ground.executor.awaits(job)
 
 

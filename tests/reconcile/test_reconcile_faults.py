@@ -13,7 +13,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from api import Api, Json, since_start
+from api import Api, Happened, Json, Weather, on, since_start
 from builders import INSTALL_NAMESPACE, NOW, job
 from prometheus_client import CollectorRegistry
 from simulated import Jobs, Onlooker, Storm, is_complete
@@ -23,7 +23,8 @@ from kq.app.manager import Manager
 from kq.app.options import Address, ClusterOptions, ManagerOptions
 from kq.app.process import Counted
 from kq.core import keys
-from kq.core.kinds import ELASTIC_QUOTA, JOB, NAMESPACE, QUEUE, QUEUE_UNIT
+from kq.core.kinds import ELASTIC_QUOTA, JOB, NAMESPACE, QUEUE, QUEUE_UNIT, ResourceKind
+from kq.kube.errors import Indeterminate
 from kq.metrics import Metrics
 from kq.settings import Settings
 
@@ -44,7 +45,6 @@ def virtual_time(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in ("kq.app.controllers", "kq.app.manager"):
         monkeypatch.setattr(f"{module}.utc_now", lambda: since_start(NOW))
     monkeypatch.setattr("kq.app.controllers.time", clock)
-    monkeypatch.setattr("kq.reconcile.job.time", clock)
     monkeypatch.setattr("kq.app.manager.quiet_collector", nullcontext)
 
 
@@ -112,6 +112,10 @@ class Cluster:
         )
         self._stop = asyncio.Event()
         self._running = asyncio.create_task(self.manager.run(self._stop))
+
+    def is_ready(self) -> bool:
+        assert self.manager is not None
+        return all(bool(check()) for check in self.manager.checks().values())
 
     async def crash(self) -> None:
         """Everything that the manager knew is gone, what it was about to do is not done."""
@@ -212,7 +216,9 @@ async def test_a_burst_goes_through_a_small_quota_in_order() -> None:
         cluster.submit(number)
     cluster.stop_queue()
     cluster.start()
+    assert not cluster.is_ready()
     await asyncio.sleep(10)
+    assert cluster.is_ready()
     assert len(cluster.api.all(QUEUE_UNIT)) == BURST
     assert cluster.onlooker.granted == []
     cluster.open_queue()
@@ -268,3 +274,24 @@ async def test_crashes_change_nothing_but_time(seed: int) -> None:
     await cluster.until_quiet()
     await cluster.stop()
     check(cluster, BURST_IN_STORM)
+
+
+class Late(Weather):
+    """Watches are a second late."""
+
+    async def on_watch(self, kind: ResourceKind, happened: Happened) -> int:
+        await asyncio.sleep(1)
+        return 1
+
+
+async def test_a_unit_that_was_made_though_no_answer_came_is_no_error(logs: list[Any]) -> None:
+    """Until its watch shows it, each further try is told that it exists already."""
+    cluster = Cluster(0)
+    cluster.api.weather = Late()
+    cluster.submit(0)
+    cluster.api.fail(Indeterminate("no answer came"), on("create queueunits"), applied=True)
+    cluster.start()
+    await cluster.until_quiet()
+    await cluster.stop()
+    errors = {each["error"] for each in logs if each["log_level"] == "error"}
+    assert errors == {"no answer came"}

@@ -1,6 +1,6 @@
 """One job at a time: what is known is gathered, planned and carried out (spec 5.13, 9.14, 24.9)."""
 
-from types import SimpleNamespace
+import asyncio
 from typing import Any
 
 import builders
@@ -57,6 +57,8 @@ class Jobs(Ground):
             gatherer=gatherer,
             metrics=self.metrics,
             clock=self.clock,
+            monotonic=self.clock.monotonic,
+            keeps_time=bool(rules.get("finished_ttl_seconds")),
         )
 
     async def granted(self) -> None:
@@ -88,10 +90,8 @@ class Jobs(Ground):
 
 
 @pytest.fixture
-def ground(monkeypatch: pytest.MonkeyPatch) -> Jobs:
-    made = Jobs()
-    monkeypatch.setattr("kq.reconcile.job.time", SimpleNamespace(monotonic=made.clock.monotonic))
-    return made
+def ground() -> Jobs:
+    return Jobs()
 
 
 COMPLETE = {"type": "Complete", "status": "True"}
@@ -160,11 +160,14 @@ async def test_no_second_write_is_decided_on_an_old_view(ground: Jobs) -> None:
     assert ground.kinds()[-1] == STATUS
 
 
-async def test_each_look_makes_the_status_of_its_queue_due(ground: Jobs) -> None:
+@pytest.mark.looptime
+async def test_a_look_makes_the_status_of_its_queue_due_a_second_later(ground: Jobs) -> None:
     ground.job(metadata=LABELLED)
     ground.unit()
-    await ground.due()
     await ground.look()
+    await asyncio.sleep(0.9)
+    assert "status" not in await ground.due()
+    await asyncio.sleep(0.2)
     assert (await ground.due())["status"] == ["team-a"]
 
 
@@ -310,8 +313,6 @@ async def test_its_live_pods_keep_the_quota(ground: Jobs) -> None:
     assert await ground.look() == Result()
     assert ground.api.writes == []
     ground.book.lost(builders.pod())
-    assert await ground.look() == Result(requeue_after=5)
-    ground.clock.move(5)
     assert await ground.look() == Result(requeue_after=60)
 
 

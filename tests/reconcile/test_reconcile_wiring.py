@@ -18,7 +18,7 @@ from kq.core.priority import PriorityClassView
 from kq.quota.elasticquota import ElasticQuotas
 from kq.reconcile.wiring import Wiring
 
-LABELLED = {keys.QUOTA_LABEL: "team-a"}
+pytestmark = pytest.mark.looptime
 
 
 class Wired(Ground):
@@ -53,8 +53,7 @@ class Wired(Ground):
         for view in views:
             self.see(view)
         self.wiring.settle()
-        await asyncio.sleep(0)
-        await self.due()
+        await self.woken()
         self.pictures = 0
         return self
 
@@ -76,7 +75,8 @@ class Wired(Ground):
         }[type(view).__name__]
 
     async def woken(self) -> dict[str, list[str]]:
-        await asyncio.sleep(0)
+        """What has come up, in the second that status is gathered too."""
+        await asyncio.sleep(1.5)
         return await self.due()
 
 
@@ -190,6 +190,16 @@ async def test_freed_quota_wakes_all_who_share_a_level(end: Callable[[Wired], No
     woken = await ground.woken()
     assert woken["queue"] == ["team-a", "team-b"]
     assert "team-b" in woken["status"]
+
+
+async def test_the_echo_of_our_own_write_wakes_nobody() -> None:
+    ground = await Wired().settled(*WORLD)
+    echo = changed(WAITS, message="told by us")
+    sending = ground.book.ledger.sending(WAITS.key)
+    ground.hub.wrote(echo, sending)
+    await ground.woken()
+    ground.see(echo)
+    assert await ground.woken() == {}
 
 
 async def test_a_grant_that_rests_on_an_older_version_is_looked_at() -> None:

@@ -1,0 +1,206 @@
+"""Flags, environment and configuration file of the processes (spec 16.1-16.5)."""
+
+from collections.abc import Mapping
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from kq.cli import processes
+from kq.cli.processes import default_policy, load_settings, manager, webhook
+from kq.errors import ConfigError
+from kq.settings import Settings
+
+NOTHING = dict.fromkeys(("config", "enabled_extensions", "default_queue_policy"))
+HEADER = "apiVersion: scheduling.k8s.io/v1\nkind: KoordQueueConfiguration\n"
+CONTROL = "a: \x01"
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "plugin.yaml"
+
+
+def load(environ: Mapping[str, str] | None = None, **flags: Any) -> Settings:
+    return load_settings(NOTHING | flags, environ or {})
+
+
+# -- flag before environment before file before default
+
+
+def test_without_anything_all_is_default() -> None:
+    assert load() == Settings()
+
+
+@pytest.mark.parametrize(
+    ("text", "environ", "flags", "expected"),
+    [
+        pytest.param("", {}, {}, ("", 0.0, 0, Decimal(1)), id="default"),
+        pytest.param(
+            "scheduling: {defaultPolicy: Block}\napi: {qps: 5, burst: 7}\nquota: {oversellRate: 2}",
+            {},
+            {},
+            ("Block", 5.0, 7, Decimal(2)),
+            id="file",
+        ),
+        pytest.param(
+            "api: {qps: 5, burst: 7}\nquota: {oversellRate: 2}",
+            {},
+            {"qps": 1.5, "burst": 2, "oversellrate": "1.25"},
+            ("", 1.5, 2, Decimal("1.25")),
+            id="flag over file",
+        ),
+        pytest.param(
+            "api: {qps: 5, burst: 7}", {}, {"qps": 0.0}, ("", 0.0, 7, Decimal(1)), id="flag of zero"
+        ),
+    ],
+)
+def test_numbers_come_from_flag_then_file(
+    file: Path, text: str, environ: dict[str, str], flags: dict[str, Any], expected: tuple[Any, ...]
+) -> None:
+    file.write_text(HEADER + text)
+    made = load(environ, config=str(file), **flags)
+    found = made.scheduling.defaultPolicy, made.api.qps, made.api.burst, made.quota.oversellRate
+    assert found == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "environ", "flag", "expected"),
+    [
+        pytest.param("", {}, None, "Priority", id="default"),
+        pytest.param("", {"StrictPriority": "true"}, None, "Block", id="environment"),
+        pytest.param("", {"StrictPriority": "TRUE"}, None, "Block", id="environment, any case"),
+        pytest.param("", {"StrictPriority": "1"}, None, "Block", id="environment, as number"),
+        pytest.param("", {"StrictPriority": "yes"}, None, "Priority", id="environment, other"),
+        pytest.param(
+            "scheduling: {defaultPolicy: Priority}",
+            {"StrictPriority": "true"},
+            None,
+            "Priority",
+            id="the file names one",
+        ),
+        pytest.param("scheduling: {defaultPolicy: Priority}", {}, "Block", "Block", id="flag"),
+    ],
+)
+def test_the_default_policy(
+    file: Path, text: str, environ: dict[str, str], flag: str | None, expected: str
+) -> None:
+    file.write_text(HEADER + text)
+    flags = NOTHING | {"config": str(file), "default_queue_policy": flag}
+    assert default_policy(load_settings(flags, environ), flags, environ) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "environ", "expected"),
+    [
+        ("", {}, "ElasticQuotaV2"),
+        ("plugins: [{name: Priority}]", {}, ""),
+        ("plugins: [{name: Priority}]", {"QueueGroupPlugin": "elasticquotav2"}, "ElasticQuotaV2"),
+        ("plugins: []", {"QueueGroupPlugin": "ElasticQuotaV2"}, "ElasticQuotaV2"),
+        ("plugins: []", {"QueueGroupPlugin": ""}, ""),
+    ],
+)
+def test_the_quota_plugin_is_the_environments_before_the_files(
+    file: Path, text: str, environ: dict[str, str], expected: str
+) -> None:
+    file.write_text(HEADER + text)
+    assert load(environ, config=str(file)).quotaPlugin == expected
+
+
+@pytest.mark.parametrize("flag", ["job", " job , ", "job,"])
+def test_extensions_of_the_flag_replace_the_files(file: Path, flag: str) -> None:
+    file.write_text(HEADER + "jobs: {enabled: []}")
+    assert load(config=str(file)).jobs.enabled == ()
+    assert load(config=str(file), enabled_extensions=flag).jobs.enabled == ("job",)
+
+
+@pytest.mark.parametrize(
+    ("environ", "expected"),
+    [({}, "koord-queue"), ({"POD_NAMESPACE": ""}, "koord-queue"), ({"POD_NAMESPACE": "q"}, "q")],
+)
+def test_the_install_namespace_is_the_pods(environ: dict[str, str], expected: str) -> None:
+    assert load(environ).installNamespace == expected
+
+
+# -- checked
+
+
+@pytest.mark.parametrize("command", [manager, webhook], ids=["manager", "webhook"])
+def test_a_good_configuration_is_only_checked(command: Any, file: Path) -> None:
+    file.write_text(HEADER + "log: {level: debug}")
+    ended = CliRunner().invoke(command, ["--config", str(file), "--check-config"])
+    assert (ended.exit_code, ended.output) == (0, "the configuration is fine\n")
+
+
+WRONG: list[Any] = [
+    pytest.param("jobs: {enbled: []}", [], "did you mean enabled?", id="unknown key"),
+    pytest.param("jobs: {slippedJobs: often}", [], "jobs.slippedJobs is often", id="wrong value"),
+    pytest.param("kind: Other", [], "kind is Other", id="another kind"),
+    pytest.param("- a list", [], "not a map", id="no map"),
+    pytest.param("plugins: [{name: Nope}]", [], "plugins names Nope", id="unknown plugin"),
+    pytest.param("jobs: {enabled: [nope]}", [], "jobs.enabled names nope", id="unknown extension"),
+    pytest.param("a: [", [], "is no YAML", id="broken YAML"),
+    pytest.param("{[a]: b}", [], "is no YAML", id="YAML with a list as key"),
+    pytest.param(CONTROL, [], "is no YAML", id="YAML with a control character"),
+    pytest.param("[" * 5000, [], "is no YAML", id="YAML too deep"),
+    pytest.param("", ["--oversellrate", "x"], "--oversellrate is x", id="rate, no number"),
+    pytest.param("", ["--oversellrate", "0"], "above 0", id="rate of zero"),
+    pytest.param("", ["--oversellrate", "-1"], "above 0", id="negative rate"),
+    pytest.param("", ["--oversellrate", "nan"], "--oversellrate", id="rate, nan"),
+    pytest.param("", ["--oversellrate", "1e400"], "--oversellrate", id="rate beyond reason"),
+    pytest.param("", ["--qps", "abc"], "--qps", id="qps, no number"),
+    pytest.param("", ["--qps", "nan"], "--qps", id="qps, nan"),
+    pytest.param("", ["--qps", "-1"], "--qps", id="negative qps"),
+    pytest.param("", ["--burst", "-5"], "--burst", id="negative burst"),
+    pytest.param("", ["--default-queue-policy", "FIFO"], "policy is FIFO", id="unknown policy"),
+    pytest.param("", ["--default-queue-policy", "block"], "policy is block", id="wrong case"),
+    pytest.param("", ["--metrics-bind-address", "x"], "address is x", id="no address"),
+    pytest.param("", ["--health-probe-bind-address", ":70000"], ":70000", id="no such port"),
+    pytest.param("", ["--enabled-extensions", "job,nope"], "names nope", id="extension by flag"),
+]
+
+
+@pytest.mark.parametrize(("text", "flags", "expected"), WRONG)
+def test_what_is_wrong_is_one_line_and_exit_code_2(
+    kq_main: Any, file: Path, text: str, flags: list[str], expected: str
+) -> None:
+    file.write_text(text)
+    code, out, err = kq_main("manager", "--check-config", "--config", str(file), *flags)
+    assert (code, out) == (2, "")
+    assert expected in err
+    assert len(err.splitlines()) == 1
+
+
+def test_a_file_that_is_not_there_is_told(kq_main: Any, tmp_path: Path) -> None:
+    code, _, err = kq_main("manager", "--check-config", "--config", str(tmp_path / "none"))
+    assert (code, "cannot be read" in err, len(err.splitlines())) == (2, True, 1)
+
+
+def test_a_file_that_is_no_text_is_told(kq_main: Any, file: Path) -> None:
+    file.write_bytes(b"\xff\xfe")
+    code, _, err = kq_main("manager", "--check-config", "--config", str(file))
+    assert (code, "cannot be read" in err, len(err.splitlines())) == (2, True, 1)
+
+
+def test_an_unknown_quota_plugin_of_the_environment_is_told() -> None:
+    with pytest.raises(ConfigError, match="QueueGroupPlugin is Nope"):
+        load({"QueueGroupPlugin": "Nope"})
+
+
+# -- flags without effect
+
+
+@pytest.mark.parametrize("command", [manager, webhook], ids=["manager", "webhook"])
+@pytest.mark.parametrize("name", processes.IGNORED)
+def test_flags_of_old_manifests_are_taken(command: Any, name: str) -> None:
+    for form in ([f"--{name}"], [f"--{name}=5"], [f"--{name}", "5"]):
+        ended = CliRunner().invoke(command, ["--check-config", *form])
+        assert ended.exit_code == 0, ended.output
+
+
+def test_flags_without_effect_are_not_in_the_help() -> None:
+    text = CliRunner().invoke(manager, ["--help"]).output
+    assert "--enabled-extensions" in text
+    assert [name for name in processes.IGNORED if f"--{name}" in text] == []
