@@ -92,6 +92,7 @@ class Book:
                 self._job_changed(view.uid, key)
             case Queue():
                 self.queues.pop(view.name, None)
+                self.outcomes.pop(view.name, None)
                 self._restand(self.places.at_queue(view.name))
             case NamespaceView():
                 self._namespaces.pop(view.name, None)

@@ -35,7 +35,7 @@ def evict(now: Situation, unit: QueueUnit) -> list[Action] | None:
     if cause == PAUSED and unit.active:
         return _park(now, unit)
     if now.gone:
-        return [_finish(now, unit, cause)]
+        return [_finish(now, unit, cause), *_unmark(now)]
     actions: list[Action] = []
     if not _is_marked(unit):
         mark = Condition("Evicted", True, cause, TEXTS[cause])
@@ -78,6 +78,13 @@ def _park(now: Situation, unit: QueueUnit) -> list[Action]:
     if keys.ACTIVE in unit.annotations:
         body["metadata"] = {"annotations": {keys.ACTIVE: None}}
     return [PatchUnit(unit, body)]
+
+
+def _unmark(now: Situation) -> list[Action]:
+    """The release is over: resumed by hand, the job would else pass for one that was let go."""
+    if now.job.released_at is None:
+        return []
+    return [PatchJob(now.job, {"metadata": {"annotations": {keys.DEQUEUE_TIMESTAMP: ""}}})]
 
 
 def _finish(now: Situation, unit: QueueUnit, cause: str) -> Action:

@@ -66,6 +66,8 @@ def _is_section(each: Any) -> bool:
 
 def _section(section: Any, value: object, path: str) -> Any:
     """One section, each key checked."""
+    if value is None:
+        return section()
     if not isinstance(value, Mapping):
         raise ConfigError(f"{path} is {value!s:.60}, not a map")
     known = {each.name: each for each in fields(section)}

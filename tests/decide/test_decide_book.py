@@ -236,3 +236,32 @@ def test_a_unit_that_is_gone_is_told_nothing():
     assert known.verdict("team-a/a") is None
     assert known.queue_of("team-a/a") is None
     assert known.take_to_tell() == set()
+
+
+# -- what is no news -----------------------------------------------------------------------------
+
+
+def test_the_echo_of_an_own_write_is_no_news():
+    known = waiting_book(job_view("a"))
+    assert known.saw(A)
+    assert not known.saw(A)
+    known.wrote(changed(A, queue="other"), known.ledger.sending(A.key))
+    known.take_woken()
+    assert not known.saw(changed(A, queue="other"))
+    assert known.take_woken() == []
+    assert known.saw(changed(changed(A, queue="third")))
+
+
+def test_a_version_shown_again_takes_no_decided_grant_away():
+    known = waiting_book(job_view("a"), A)
+    known.cycle("team-a", NOW)
+    assert not known.saw(A)
+    assert cpu_used(known) == 4000
+
+
+def test_a_pod_is_found_stuck_once():
+    leftover = pod(job="a")
+    known = waiting_book(job_view("a"), leftover)
+    assert known.stuck(leftover)
+    assert not known.stuck(leftover)
+    assert not known.stuck(pod(job="nobody"))

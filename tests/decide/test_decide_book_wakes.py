@@ -30,6 +30,11 @@ def tree():
     return levels, leaves, [*lines, *jobs, *everything], holder
 
 
+def later(name, **fields):
+    """A unit as it was edited since."""
+    return unit(name, resource_version="2", **fields)
+
+
 @pytest.mark.parametrize(
     ("event", "woken"),
     [
@@ -55,20 +60,20 @@ def tree():
             id="the last that waited in a Queue goes",
         ),
         pytest.param(
-            lambda known, held: known.saw(unit("w-c2", quota="c2", cpu=5, priority=9)),
+            lambda known, held: known.saw(later("w-c2", quota="c2", cpu=5, priority=9)),
             {"c2"},
             id="another priority",
         ),
         pytest.param(
-            lambda known, held: known.saw(unit("w-c2", quota="c2", cpu=6)), {"c2"}, id="a request"
+            lambda known, held: known.saw(later("w-c2", quota="c2", cpu=6)), {"c2"}, id="a request"
         ),
         pytest.param(
-            lambda known, held: known.saw(unit("w-c2", quota="c1", cpu=5)),
+            lambda known, held: known.saw(later("w-c2", quota="c1", cpu=5)),
             {"c1", "c2"},
             id="another quota: the old and the new Queue",
         ),
         pytest.param(
-            lambda known, held: known.saw(unit("w-c2", quota="c2", cpu=5, active=False)),
+            lambda known, held: known.saw(later("w-c2", quota="c2", cpu=5, active=False)),
             {"c2"},
             id="deactivated",
         ),

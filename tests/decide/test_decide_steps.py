@@ -83,6 +83,9 @@ class Step:
             case PatchJob(patch=patch):
                 changed = Patch(patch["metadata"]["annotations"]).apply(self.job.annotations)
                 self.job = msgspec.structs.replace(self.job, annotations=changed)
+                if keys.DEQUEUE_TIMESTAMP in changed:
+                    time = codec.parse_time(changed[keys.DEQUEUE_TIMESTAMP])
+                    self.job = msgspec.structs.replace(self.job, released_at=time)
             case _:
                 return None
         return type(action).__name__
@@ -157,8 +160,9 @@ def test_a_job_paused_by_its_owner_waits_until_it_is_told_to_go_on():
     step = running(annotations={keys.ACTIVE: "true"})
     assert step.run(suspended=True) == ["PatchJob", "PatchUnit", "PatchStatus"]
     step.pods = NONE
-    assert step.run(pods_active=0) == ["PatchStatus"]
+    assert step.run(pods_active=0) == ["PatchStatus", "PatchJob"]
     assert (step.phase, step.unit.active) == (Phase.ENQUEUED, False)
+    assert step.job.released_at is None
     assert step.unit.message.startswith("Paused because the job was suspended by someone else")
     assert step.run() == []
     assert step.run(annotations={keys.ACTIVE: "true"}) == ["PatchUnit"]
@@ -166,6 +170,17 @@ def test_a_job_paused_by_its_owner_waits_until_it_is_told_to_go_on():
     step.minute = 5
     step.grant()
     assert step.run() == ["ReleaseJob"]
+
+
+def test_a_paused_job_resumed_by_hand_is_held_again():
+    """A pause is no way round the queue: the release of before counts no more."""
+    step = running()
+    step.run(suspended=True)
+    step.pods = NONE
+    step.run(pods_active=0)
+    assert step.run(suspended=False, pods_active=1) == ["HoldJob"]
+    assert step.job.suspended
+    assert step.phase is Phase.ENQUEUED
 
 
 def test_a_job_that_starts_itself_again_is_held_again_and_keeps_its_place():

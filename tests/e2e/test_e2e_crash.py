@@ -125,5 +125,17 @@ def test_jobs_submitted_while_the_manager_is_away_are_held(mortal_kq: Kq, world:
     world.wait_message("second", f"waiting for quota {a}: 2 cpu requested, not enough free of 2")
 
 
+def test_a_manager_that_starts_beside_held_jobs_starts_the_most_urgent_one(
+    mortal_kq: Kq, world: World
+) -> None:
+    a = world.quota("a", cpu=1)
+    mortal_kq.kill_manager()
+    names = [f"job-{number}" for number in range(20)]
+    world.submit(*(world.manifest(n, a, cpu=1, priority=i) for i, n in enumerate(names)))
+    mortal_kq.start_manager()
+    world.wait_granted(names[-1])
+    assert not any(world.pods(name) for name in names[:-1])
+
+
 def exists(job: Object) -> bool:
     return bool(job)

@@ -59,3 +59,17 @@ def test_a_second_unit_for_a_job_is_never_granted(world: World) -> None:
     world.hand_made("second", spec, quota=a)
     ours = f"{world.namespace}/first"
     world.wait_message("second", f"job {ours} is already queued as {ours}")
+
+
+def test_a_unit_made_beforehand_cannot_make_its_job_cheaper(world: World) -> None:
+    a = world.quota("a", cpu=2)
+    spec = {
+        "queue": a,
+        "consumerRef": consumer("huge", world.namespace),
+        "resource": {"cpu": "100m"},
+    }
+    world.hand_made("sly", spec, quota=a)
+    world.wait_message("sly", f"job {world.namespace}/huge does not exist")
+    world.submit(world.manifest("huge", a, cpu=4))
+    world.wait_message("sly", f"cannot start: 4 cpu requested, but max of quota {a} is 2")
+    assert world.pods("huge") == []

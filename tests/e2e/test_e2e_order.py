@@ -57,6 +57,16 @@ def test_of_equal_priority_and_age_the_names_decide(world: World) -> None:
         last = name
 
 
+def test_of_jobs_submitted_together_the_first_starts(world: World) -> None:
+    a = world.quota("a", cpu=1)
+    names = [f"job-{number}" for number in range(8)]
+    world.submit(*(world.manifest(name, a, cpu=1) for name in reversed(names)))
+    for name in names:
+        world.unit(name)
+    first = min(names, key=lambda each: (world.created(each), each))
+    world.wait_granted(first)
+
+
 def test_under_priority_a_smaller_job_passes_one_that_does_not_fit(world: World) -> None:
     a = world.quota("a", cpu=4)
     fill(world, a, cpu=2)

@@ -64,6 +64,7 @@ class Cluster:
 
     def __init__(self, seed: int, *, policy: str = "Priority") -> None:
         chance = random.Random(seed)
+        random.seed(seed)  # the jitter of informers; with PYTHONHASHSEED a run can be repeated
         self.policy = policy
         self.api = Api(clock=lambda: since_start(NOW))
         self.onlooker = Onlooker(self.api, PLACES)
