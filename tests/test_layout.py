@@ -12,7 +12,7 @@ KQ = sorted(path for path in (ROOT / "kq").rglob("*.py") if "__pycache__" not in
 MODULE_LINES = 250
 LARGE = {
     "kq/core/model.py": 300,
-    "kq/decide/book.py": 360,
+    "kq/decide/book.py": 380,
     "kq/kube/client.py": 300,
     "kq/kube/informer.py": 300,
     "kq/metrics.py": 300,

@@ -51,13 +51,13 @@ class Parts:
     first_runs: Mapping[str, datetime]
 
 
-def make_controllers(parts: Parts) -> dict[str, Controller]:
+def make_controllers(parts: Parts, gatherer: Gatherer) -> dict[str, Controller]:
     """All of them, by name."""
     teller = Teller(parts.recorder)
     executor = Executor(
         client=parts.client, hub=parts.hub, teller=teller, integrations=parts.integrations
     )
-    reconcilers = {**_deciders(parts, executor, teller), **_keepers(parts, teller)}
+    reconcilers = {**_deciders(parts, gatherer, executor, teller), **_keepers(parts, teller)}
     queues: Mapping[str, WorkQueue[Request]] = {
         name: getattr(parts.hub.queues, name) for name in WORKERS
     }
@@ -74,7 +74,9 @@ def make_controllers(parts: Parts) -> dict[str, Controller]:
     }
 
 
-def _deciders(parts: Parts, executor: Executor, teller: Teller) -> dict[str, Reconciler]:
+def _deciders(
+    parts: Parts, gatherer: Gatherer, executor: Executor, teller: Teller
+) -> dict[str, Reconciler]:
     """Those who bring jobs and units on."""
     hub, scheduling = parts.hub, parts.metrics.scheduling
     return {
@@ -82,7 +84,7 @@ def _deciders(parts: Parts, executor: Executor, teller: Teller) -> dict[str, Rec
             watches=parts.watches,
             hub=hub,
             executor=executor,
-            gatherer=_gatherer(parts),
+            gatherer=gatherer,
             metrics=scheduling,
             clock=utc_now,
             monotonic=time.monotonic,
@@ -96,7 +98,8 @@ def _deciders(parts: Parts, executor: Executor, teller: Teller) -> dict[str, Rec
     }
 
 
-def _gatherer(parts: Parts) -> Gatherer:
+def make_gatherer(parts: Parts) -> Gatherer:
+    """What looks up all that a job's plan rests on."""
     jobs, selection = parts.settings.jobs, parts.settings.selection
     return Gatherer(
         watches=parts.watches,

@@ -9,7 +9,7 @@ import structlog
 from prometheus_client import CollectorRegistry
 
 from kq import __version__
-from kq.app.controllers import WORKERS, Parts, make_controllers
+from kq.app.controllers import WORKERS, Parts, make_controllers, make_gatherer
 from kq.app.options import ManagerOptions
 from kq.app.process import Counted, before, measure_lag, stop_on_signals, until_answered
 from kq.app.watching import make_watches
@@ -26,6 +26,7 @@ from kq.kube.recorder import Recorder
 from kq.metrics import Metrics
 from kq.policies import POLICIES
 from kq.quota import QUOTAS
+from kq.reconcile.controller import Controller
 from kq.reconcile.firstrun import first_runs
 from kq.reconcile.hub import Hub, WorkQueues
 from kq.reconcile.shown import samples
@@ -115,11 +116,13 @@ class Manager:
             with quiet_collector():
                 await before(stop, self._wait_synced())
             if not stop.is_set():
-                wiring.settle()
+                parts = self._parts(hub, since)
+                gatherer = make_gatherer(parts)
+                wiring.settle(gatherer.place_of)
                 self._metrics.show(lambda: samples(hub.book))
                 self._synced = True
                 log.info("manager is working", kind=sorted(self._integrations))
-                await self._work(hub, since, stop)
+                await self._work(hub, make_controllers(parts, gatherer), stop)
             for task in watching:
                 task.cancel()
         await self._recorder.flush()
@@ -128,21 +131,23 @@ class Manager:
         kinds = {INTEGRATIONS[key].kind.kind: key for key in self._settings.jobs.enabled}
         return await first_runs(self._client, self._settings.installNamespace, kinds)
 
-    async def _work(self, hub: Hub, since: Mapping[str, datetime], stop: asyncio.Event) -> None:
-        """Controllers until the stop; then they finish what is in hand, within their time."""
-        controllers = make_controllers(
-            Parts(
-                client=self._client,
-                hub=hub,
-                watches=self._watches,
-                recorder=self._recorder,
-                settings=self._settings,
-                metrics=self._metrics,
-                integrations=self._integrations,
-                default_policy=self._options.default_policy,
-                first_runs=since,
-            )
+    def _parts(self, hub: Hub, since: Mapping[str, datetime]) -> Parts:
+        return Parts(
+            client=self._client,
+            hub=hub,
+            watches=self._watches,
+            recorder=self._recorder,
+            settings=self._settings,
+            metrics=self._metrics,
+            integrations=self._integrations,
+            default_policy=self._options.default_policy,
+            first_runs=since,
         )
+
+    async def _work(
+        self, hub: Hub, controllers: Mapping[str, Controller], stop: asyncio.Event
+    ) -> None:
+        """Controllers until the stop; then they finish what is in hand, within their time."""
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(each.run(), name=name) for name, each in controllers.items()]
             await stop.wait()

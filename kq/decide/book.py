@@ -45,6 +45,7 @@ class Book:
         self._standings: dict[str, Standing] = {}
         self._woken: set[str] = set()
         self._to_tell: set[str] = set()
+        self._expected: dict[str, Place] = {}
         self.quotas = quotas
         self.queues: dict[str, Queue] = {}
         self.units: dict[str, QueueUnit] = {}
@@ -132,6 +133,16 @@ class Book:
             if any(old.chain(each) != quotas.chain(each) for each in drawn_on):
                 self._woken.add(name)
 
+    def expect(self, uid: str, place: Place) -> None:
+        """The unit of that job is about to be made: nobody behind it takes what is its (10.4)."""
+        self._expected[uid] = place
+
+    def expected(self, uid: str) -> None:
+        """It was made, or will not be."""
+        place = self._expected.pop(uid, None)
+        if place is not None:
+            self._woken.add(place.queue)
+
     def cycle(self, queue: str, now: datetime) -> list[QueueUnit]:
         """One pass over the Queue; those granted, as they are to be written. They count at once."""
         waiting = self.places.waiting(queue)
@@ -145,6 +156,11 @@ class Book:
             unit_at=lambda place: self.units[place[2]],
             chain_of=self._chain,
             skip_impossible=_skips_impossible(self.queues[queue]),
+            expected=[
+                each
+                for each in self._expected.values()
+                if each.queue == queue and each.order[2] not in self.units
+            ],
         )
         outcome = self.outcomes[queue] = run_cycle(line, self.usage)
         granted = [self._grant(place, now) for place in outcome.granted]

@@ -8,6 +8,7 @@ from kq.core.messages import Reason, m8
 from kq.core.model import QueueUnit
 from kq.core.plugins import Blocking, Level, OrderKey, Problem, QueuePolicy
 from kq.decide.fit import Shortage, shortage
+from kq.decide.places import Place
 from kq.decide.usage import Trial, UsageIndex
 from kq.decide.waiting import Shape, WaitingList
 
@@ -18,6 +19,8 @@ class Outcome:
 
     granted: list[OrderKey] = field(default_factory=list)
     blocking: dict[str, tuple[OrderKey, Shortage]] = field(default_factory=dict)
+    held_up: set[str] = field(default_factory=set)
+    """Quotas in which an expected one does not fit."""
     failed: int = 0
 
 
@@ -31,6 +34,8 @@ class Line:
     unit_at: Callable[[OrderKey], QueueUnit]
     chain_of: Callable[[str], Sequence[Level]]
     skip_impossible: bool = False
+    expected: Sequence[Place] = ()
+    """Jobs whose units are about to be made: those behind them must not take what is theirs."""
 
 
 def run_cycle(line: Line, usage: UsageIndex) -> Outcome:
@@ -40,13 +45,17 @@ def run_cycle(line: Line, usage: UsageIndex) -> Outcome:
     """
     trial = Trial(usage)
     outcome = Outcome()
-    heap = [(shape.line[0], number, 0, shape) for number, shape in enumerate(line.waiting.shapes())]
+    heap: list[tuple[OrderKey, int, int, Shape | Place]] = [
+        (shape.line[0], number, 0, shape) for number, shape in enumerate(line.waiting.shapes())
+    ]
+    heap += [(each.order, -1 - number, 0, each) for number, each in enumerate(line.expected)]
     heapq.heapify(heap)
     while heap:
         place, number, index, shape = heapq.heappop(heap)
+        if isinstance(shape, Place):
+            _set_aside(line, outcome, trial, shape)
+            continue
         if _is_barred(line, outcome, place, shape):
-            barred = Problem(Reason.BLOCKED, m8(line.queue, shape.quota))
-            shape.judge(None, barred, barred)
             outcome.failed += 1
             continue
         chain = line.chain_of(shape.quota)
@@ -61,13 +70,29 @@ def run_cycle(line: Line, usage: UsageIndex) -> Outcome:
     return outcome
 
 
+def _set_aside(line: Line, outcome: Outcome, trial: Trial, expected: Place) -> None:
+    """What one takes that is about to come, if it fits; else it holds its quota up."""
+    chain = line.chain_of(expected.quota)
+    if shortage(chain, expected.request, trial.used) is None:
+        trial.grant([level.name for level in chain], expected.request)
+    else:
+        outcome.held_up.add(expected.quota)
+
+
 def _is_barred(line: Line, outcome: Outcome, place: OrderKey, shape: Shape) -> bool:
-    """Whether one that does not fit holds this one back."""
-    barrier = outcome.blocking.get(shape.quota)
+    """Whether one that does not fit holds this one back, and with it all of its shape.
+
+    Behind one that is only expected nothing is said yet: the next cycle knows its unit.
+    """
+    unit, barrier = line.unit_at(place), outcome.blocking.get(shape.quota)
     if barrier is None:
+        is_held_up = shape.quota in outcome.held_up
+        return is_held_up and line.policy.blocks(unit, unit) is Blocking.BARRED
+    if line.policy.blocks(line.unit_at(barrier[0]), unit) is not Blocking.BARRED:
         return False
-    blocking = line.policy.blocks(line.unit_at(barrier[0]), line.unit_at(place))
-    return blocking is Blocking.BARRED
+    barred = Problem(Reason.BLOCKED, m8(line.queue, shape.quota))
+    shape.judge(None, barred, barred)
+    return True
 
 
 def _judge(line: Line, outcome: Outcome, place: OrderKey, shape: Shape, short: Shortage) -> None:

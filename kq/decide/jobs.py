@@ -110,6 +110,7 @@ class JobIndex:
         first = self.unit_of(uid, key)
         return JobFacts(
             missing=known is None,
+            adopted=bool(unit.owner_uid),
             deleting=known is not None and known[1],
             lingering_pods=group is not None and group.lingering,
             other_unit=first.key if first is not None and first.key != unit.key else None,

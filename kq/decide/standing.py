@@ -51,6 +51,7 @@ class JobFacts:
     """What is known of the job that the unit stands for."""
 
     missing: bool = False
+    adopted: bool = True
     deleting: bool = False
     lingering_pods: bool = False
     other_unit: str | None = None
@@ -95,6 +96,9 @@ def standing_of(unit: QueueUnit, job: JobFacts, around: Surroundings) -> Standin
     reason = _own_reason(unit, job)
     if reason is not None:
         return KeptBack(queue, reason)
+    if not job.adopted:
+        # Made by hand: it asks what its job asks, and its job has not been read into it yet.
+        return KeptBack(queue, None)
     if quota is None or queue is None:
         return KeptBack(queue, Problem(Reason.MISCONFIGURED, messages.m3(unit.namespace)))
     return _at_queue(unit, quota, around)

@@ -6,6 +6,8 @@ from datetime import datetime
 from kq.core import codec, keys
 from kq.core.model import JobView, NamespaceView, PodSet, QueueUnit, Template
 from kq.core.priority import DerivedPriority, derive
+from kq.decide.charge import request_of
+from kq.decide.places import Place
 from kq.decide.situation import PodFacts, Rules, Situation
 from kq.decide.standing import queue_name
 from kq.decide.unitspec import unit_name
@@ -64,6 +66,23 @@ class Gatherer:
             first_run=self._first_runs.get(job.kind.kind),
             may_hold_at=may_hold_at,
         )
+
+    def place_of(self, job: JobView) -> Place | None:
+        """Where the unit of a held job will stand that has none yet; None if it gets none."""
+        if (
+            not job.suspended
+            or job.finished
+            or job.deleting
+            or self._hub.book.jobs.units_of(job.uid)
+        ):
+            return None
+        quota = self._quota(job, None)
+        if quota is None or not self._is_managed(job, quota):
+            return None
+        pod_sets = tuple(self._filled(job, each) for each in job.pod_sets)
+        priority = self._priority(job).value or 0
+        order = (-priority, job.created.timestamp(), f"{job.namespace}/{unit_name(job)}")
+        return Place(self._queue(job, None, quota), order, quota, request_of(pod_sets))
 
     def _namespace(self, name: str) -> NamespaceView:
         return self._watches.namespaces.lister.get("", name) or NamespaceView(name=name)

@@ -65,6 +65,11 @@ class Hub:
         self.enqueue_job_of(unit)
         self.pump()
 
+    def expected(self, uid: str) -> None:
+        """The unit of that job was made, or the attempt is over."""
+        self.book.expected(uid)
+        self.pump()
+
     def revoke(self, key: str) -> None:
         """A decided grant is taken back; its job was not looked at while it was to be written."""
         self.book.revoke(key)

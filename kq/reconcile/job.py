@@ -61,6 +61,12 @@ class JobReconciler:
             self._executor.forget(request.kind, str(request))
             return await self._without_job(request)
         self._missing_since.pop(request, None)
+        try:
+            return await self._with_job(job)
+        finally:
+            self._hub.expected(job.uid)
+
+    async def _with_job(self, job: JobView) -> Result:
         if self._executor.awaits(job):
             return Result()
         unit = self._hub.book.jobs.unit_of(job.uid, job_key(job))

@@ -12,12 +12,20 @@ import msgspec
 from kq.core.model import JobView, NamespaceView, PodView, Queue, QueueUnit, Quota
 from kq.core.plugins import QuotaPlugin
 from kq.core.podviews import PriorityClass, Raw
+from kq.decide.places import Place
 from kq.kube.replica import Change
 from kq.reconcile.controller import Request
 from kq.reconcile.hub import Hub
 from kq.reconcile.watches import Watches
 
 QuotaMaker = Callable[[Iterable[Quota]], QuotaPlugin]
+PlaceOf = Callable[[JobView], Place | None]
+"""Where the unit of a job will stand that has none yet."""
+
+
+def nowhere(job: JobView) -> Place | None:
+    """No unit is expected."""
+    return None
 
 
 class Wiring:
@@ -37,6 +45,7 @@ class Wiring:
         self._make_quotas = make_quotas
         self._namespace = namespace
         self._forget_queue = forget_queue
+        self._place_of: PlaceOf = nowhere
         self._quotas_due: asyncio.Handle | None = None
         self._quotas_changed: set[str] = set()
         self._moved = False
@@ -54,12 +63,25 @@ class Wiring:
         for informer in self._watches.jobs.values():
             informer.add_handler(self._job)
 
-    def settle(self) -> None:
-        """All first lists are there: count with the quotas as they are."""
+    def settle(self, place_of: PlaceOf = nowhere) -> None:
+        """All first lists are there: count with the quotas as they are.
+
+        From now on a job whose unit is still to be made is expected in its place.
+        """
+        self._place_of = place_of
         self._moved = True
         self._set_quotas()
         for name in self._hub.book.quotas.names():
             self._hub.queues.quotas.add(Request("", name))
+        for informer in self._watches.jobs.values():
+            for job in informer.lister.values():
+                self._expect(job)
+
+    def _expect(self, job: JobView) -> None:
+        place = self._place_of(job)
+        if place is not None:
+            self._hub.book.expect(job.uid, place)
+            self._enqueue(job)
 
     def _unit(self, change: Change[QueueUnit]) -> None:
         view = change.new or change.old
@@ -165,9 +187,12 @@ class Wiring:
             self._hub.book.saw(change.new)
         else:
             self._hub.book.lost(job)
-        if not _is_same(change.old, change.new):
-            self._enqueue(job)
-            self._hub.pump()
+        if _is_same(change.old, change.new):
+            return
+        if change.new is not None:
+            self._expect(change.new)
+        self._enqueue(job)
+        self._hub.pump()
 
     def _class_changed(self, change: Change[PriorityClass] | Change[Raw]) -> None:
         if not change.initial:

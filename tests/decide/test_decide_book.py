@@ -89,18 +89,26 @@ def test_a_second_unit_of_a_job_waits_whatever_came_first():
         assert is_candidate(known, made.key)
 
 
+def adopted(by_hand, job):
+    """The unit once the manager has read its job into it."""
+    return changed(by_hand, owner_uid=f"job-{job}", resource_version="2")
+
+
 def test_a_second_unit_of_a_job_moves_up_when_the_first_goes():
     made, by_hand = unit("made", job="a"), unit_by_hand("by-hand", job="a")
     known = waiting_book(job_view("a"), made, by_hand)
     known.lost(made)
+    assert not is_candidate(known, by_hand.key)
+    assert known.verdict(by_hand.key) is None
+    known.saw(adopted(by_hand, "a"))
     assert is_candidate(known, by_hand.key)
     assert known.take_woken() == ["team-a"]
 
 
-def test_pods_of_a_job_keep_a_unit_back_that_names_it_without_a_uid():
+def test_pods_of_a_job_keep_a_unit_back_that_was_made_by_hand():
     by_hand = unit_by_hand("by-hand", job="a")
     leftover = pod(job="a")
-    known = waiting_book(job_view("a"), by_hand)
+    known = waiting_book(job_view("a"), adopted(by_hand, "a"))
     known.saw(leftover)
     assert not is_candidate(known, by_hand.key)
     known.lost(leftover)
@@ -111,6 +119,9 @@ def test_a_unit_made_by_hand_waits_until_its_job_comes():
     known = waiting_book(unit_by_hand("a"))
     assert message(known, "team-a/a") == "job team-a/a does not exist"
     known.saw(job_view("a"))
+    assert not is_candidate(known, "team-a/a"), "it asks what its job asks, which is not read yet"
+    known.saw(adopted(unit_by_hand("a"), "a"))
+    assert is_candidate(known, "team-a/a")
     assert known.take_woken() == ["team-a"]
 
 

@@ -16,6 +16,8 @@ from builders import (
 )
 
 from kq.core.model import Phase
+from kq.decide.charge import request_of
+from kq.decide.places import Place
 
 
 def tree():
@@ -232,3 +234,47 @@ def test_queues_are_woken_by_priority_then_share_then_age_then_name():
         known.saw(job_view(each.name))
         known.saw(each)
     assert known.take_woken() == ["high", "idle", "used", "old", "a-young", "b-young", "low"]
+
+
+# -- units that are about to be made (spec 10.4) ---------------------------------------------
+
+
+def expecting(policy: str, ahead_cpu: int, free_cpu: int = 4):
+    """`late` of 4 cpu waits; a job of a higher priority has no unit yet."""
+    late = unit("late", cpu=4, minute=1)
+    known = book(quota(cpu=free_cpu), views=[queue(policy=policy), job_view("late"), late])
+    ahead = unit("ahead", cpu=ahead_cpu, priority=5)
+    place = Place("team-a", (-5, 0.0, ahead.key), "team-a", request_of(ahead.pod_sets))
+    known.expect("job-ahead", place)
+    return known, ahead
+
+
+@pytest.mark.parametrize("policy", ["Priority", "Block"])
+def test_nobody_takes_what_is_of_one_whose_unit_is_about_to_be_made(policy):
+    known, ahead = expecting(policy, ahead_cpu=4)
+    assert known.cycle("team-a", NOW) == []
+    for each in (job_view("ahead"), ahead):
+        known.saw(each)
+    known.expected("job-ahead")
+    assert "team-a" in known.take_woken()
+    assert [each.name for each in known.cycle("team-a", NOW)] == ["ahead"]
+
+
+@pytest.mark.parametrize(("policy", "started"), [("Priority", ["late"]), ("Block", [])])
+def test_one_that_is_expected_and_does_not_fit_counts_as_the_policy_says(policy, started):
+    known, _ = expecting(policy, ahead_cpu=5)
+    assert [each.name for each in known.cycle("team-a", NOW)] == started
+
+
+def test_one_that_is_expected_takes_nothing_where_there_is_enough():
+    known, _ = expecting("Block", ahead_cpu=4, free_cpu=8)
+    assert [each.name for each in known.cycle("team-a", NOW)] == ["late"]
+
+
+def test_an_attempt_that_failed_holds_nobody_up():
+    known, _ = expecting("Priority", ahead_cpu=4)
+    known.cycle("team-a", NOW)
+    known.take_woken()
+    known.expected("job-ahead")
+    assert known.take_woken() == ["team-a"]
+    assert [each.name for each in known.cycle("team-a", NOW)] == ["late"]

@@ -52,9 +52,9 @@ def test_the_end_of_an_old_job_leaves_the_new_one_of_its_name():
     jobs = index(by_hand)
     jobs.put("again", KEY, False)
     jobs.drop("job-train", KEY)
-    assert jobs.facts(by_hand) == JobFacts()
+    assert jobs.facts(by_hand) == JobFacts(adopted=False)
     jobs.drop("again", KEY)
-    assert jobs.facts(by_hand) == JobFacts(missing=True)
+    assert jobs.facts(by_hand) == JobFacts(missing=True, adopted=False)
 
 
 def test_facts_of_a_job():

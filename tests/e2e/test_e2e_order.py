@@ -60,11 +60,9 @@ def test_of_equal_priority_and_age_the_names_decide(world: World) -> None:
 def test_of_jobs_submitted_together_the_first_starts(world: World) -> None:
     a = world.quota("a", cpu=1)
     names = [f"job-{number}" for number in range(8)]
-    world.submit(*(world.manifest(name, a, cpu=1) for name in reversed(names)))
-    for name in names:
-        world.unit(name)
-    first = min(names, key=lambda each: (world.created(each), each))
-    world.wait_granted(first)
+    world.submit(*(world.manifest(name, a, cpu=1) for name in names))
+    world.wait_granted(names[0])
+    assert not any(world.pods(name) for name in names[1:])
 
 
 def test_under_priority_a_smaller_job_passes_one_that_does_not_fit(world: World) -> None:
