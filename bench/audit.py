@@ -80,6 +80,12 @@ class Writes:
         return sum(count for (_, what), count in self.ours.items() if what not in (EVENTS, LEASES))
 
     @property
+    def attempts(self) -> int:
+        """All of ours, Events and refused ones too; leases apart."""
+        done = sum(count for (_, what), count in self.ours.items() if what != LEASES)
+        return done + sum(count for (_, what, _), count in self.refused.items() if what != LEASES)
+
+    @property
     def events(self) -> int:
         """Our Events, new ones and counted ones."""
         return sum(count for (_, what), count in self.ours.items() if what == EVENTS)

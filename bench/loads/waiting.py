@@ -3,7 +3,7 @@
 import asyncio
 
 from bench import audit, meter, objects
-from bench.audit import LEASES, AuditLog
+from bench.audit import AuditLog
 from bench.follow import Follower, has_reason
 from bench.loads.writes import audit_log
 from bench.outcome import Outcome, Row
@@ -31,8 +31,7 @@ async def run(stage: Stage, sizes: Sizes) -> Outcome:
     before = meter.cpu_seconds(stage.processes)
     await pause(WINDOW_SECONDS, stage.check)
     cpu = meter.spent(before, meter.cpu_seconds(stage.processes))
-    written = audit.count(log.news())
-    writes = sum(number for (_, what), number in written.ours.items() if what != LEASES)
+    writes = audit.count(log.news()).attempts
     size = meter.resident_megabytes(stage.manager)
     idle = {name: used / WINDOW_SECONDS for name, used in cpu.items()}
     manager, webhook = stage.manager.name, stage.webhook.name
@@ -93,8 +92,7 @@ async def _settle(stage: Stage, log: AuditLog) -> float:
     log.news()
     for turn in range(1, MOST_SETTLING + 1):
         await pause(QUIET_SECONDS, stage.check)
-        written = audit.count(log.news())
-        number = sum(written.ours.values())
+        number = audit.count(log.news()).attempts
         tell(f"  settling: {number} writes of ours in {QUIET_SECONDS:.0f} s")
         if not number:
             return turn * QUIET_SECONDS

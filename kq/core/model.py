@@ -139,11 +139,12 @@ class QueueUnit(msgspec.Struct, frozen=True, kw_only=True):
     pods_pending: int = 0
     conditions: tuple[Condition, ...] = ()
     defect: str | None = None
+    key: str = ""
+    """`namespace/name`; made once, as many indexes hold it."""
 
-    @property
-    def key(self) -> str:
-        """`namespace/name`."""
-        return f"{self.namespace}/{self.name}"
+    def __post_init__(self) -> None:
+        if not self.key:
+            msgspec.structs.force_setattr(self, "key", f"{self.namespace}/{self.name}")
 
     @property
     def holds_quota(self) -> bool:

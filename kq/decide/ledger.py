@@ -5,7 +5,7 @@ not shown yet (`written`), and a grant that is decided and not yet written (`gra
 these that exists counts.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from weakref import WeakSet
 
 from kq.core.model import QueueUnit
@@ -20,7 +20,7 @@ class Entry:
 
     stored: QueueUnit | None = None
     written: QueueUnit | None = None
-    own_versions: set[str] = field(default_factory=set)
+    own_versions: tuple[str, ...] = ()
     grant: QueueUnit | None = None
 
     @property
@@ -79,11 +79,11 @@ class Ledger:
             if written is not None and version == written.resource_version:
                 entry.written = None
             if entry.written is None and view.key not in self._sending:
-                entry.own_versions.clear()
+                entry.own_versions = ()
             return entry
         if written is None or view.attempts >= written.attempts:
             entry.written = None
-            entry.own_versions.clear()
+            entry.own_versions = ()
         return entry
 
     def gone(self, key: str, uid: str) -> Entry | None:
@@ -100,7 +100,7 @@ class Ledger:
             entry.grant = None
         if entry.written is not None and entry.written.uid == uid:
             entry.written = None
-            entry.own_versions.clear()
+            entry.own_versions = ()
         if entry.effective is None:
             del self._entries[key]
         return entry
@@ -117,14 +117,14 @@ class Ledger:
             if entry.effective is None:
                 del self._entries[view.key]
             return entry
-        passed = view.resource_version in sending.shown or not entry.own_versions.issuperset(
-            sending.shown
-        )
+        self._answered(view.key, sending)
+        foreign = set(sending.shown).difference(entry.own_versions)
+        passed = view.resource_version in sending.shown or bool(foreign)
         if passed and entry.stored is not None and entry.stored.uid == view.uid:
-            entry.own_versions.add(view.resource_version)
+            entry.own_versions += (view.resource_version,)
             return entry
         entry.written = view
-        entry.own_versions.add(view.resource_version)
+        entry.own_versions += (view.resource_version,)
         return entry
 
     def assume(self, view: QueueUnit) -> Entry:
@@ -139,6 +139,13 @@ class Ledger:
         if entry is not None:
             entry.grant = None
         return entry
+
+    def _answered(self, key: str, sending: Sending) -> None:
+        under_way = self._sending.get(key)
+        if under_way is not None:
+            under_way.discard(sending)
+            if not under_way:
+                del self._sending[key]
 
     def _note(self, key: str, version: str) -> None:
         """Tell the writes under way; forget where there are none any more."""

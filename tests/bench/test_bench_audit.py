@@ -58,7 +58,7 @@ def test_events_and_leases_are_no_writes_of_objects(tmp_path: Path) -> None:
         line("patch", "jobs"),
     )
     written = count(log.news())
-    assert (written.objects, written.events) == (1, 2)
+    assert (written.objects, written.events, written.attempts) == (1, 2, 3)
 
 
 def test_what_was_refused_is_told_apart(tmp_path: Path) -> None:
@@ -66,6 +66,7 @@ def test_what_was_refused_is_told_apart(tmp_path: Path) -> None:
     written = count(log.news())
     assert written.ours == {("patch", "jobs"): 1}
     assert written.refused == {("patch", "jobs", 409): 1}
+    assert (written.objects, written.attempts) == (1, 2)
 
 
 def test_others_are_counted_by_user(tmp_path: Path) -> None:

@@ -7,8 +7,9 @@ import pytest
 from controlplane.cluster import Cluster
 from controlplane.kq import Kq
 from ground import Object
+from reading import condition_of, is_suspended
 from watcher import Watcher
-from world import World, condition_of, is_suspended
+from world import World
 
 from kq.core import keys
 

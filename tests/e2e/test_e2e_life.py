@@ -2,7 +2,8 @@
 
 import pytest
 from ground import Object
-from world import World, is_suspended, phase_of, replicas_of
+from reading import is_suspended, phase_of, replicas_of
+from world import World
 
 from kq.core import keys
 

@@ -1,7 +1,8 @@
 """Which jobs are queued, and which are left alone."""
 
 import pytest
-from world import World, is_suspended
+from reading import is_suspended
+from world import World
 
 from kq.core import keys
 from kq.core.kinds import NAMESPACE, ResourceKind

@@ -2,7 +2,8 @@
 
 import pytest
 from ground import Object
-from world import World, phase_of
+from reading import phase_of
+from world import World
 
 from kq.core import keys
 from kq.core.kinds import PRIORITY_CLASS

@@ -2,7 +2,8 @@
 
 import pytest
 from controlplane.cluster import Cluster
-from world import World, condition_of, is_suspended, message_of, phase_of
+from reading import condition_of, is_suspended, message_of, phase_of
+from world import World
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,8 @@
 
 import pytest
 from ground import Object
-from world import INSTALLED_IN, World, condition_of, phase_of, replicas_of
+from reading import condition_of, phase_of, replicas_of
+from world import INSTALLED_IN, World
 
 from kq.core import keys
 from kq.core.kinds import ELASTIC_QUOTA, LIMIT_RANGE, QUEUE
@@ -227,8 +228,9 @@ def test_the_queue_of_a_deleted_quota_stays_until_its_last_unit_is_gone(world: W
 
 def test_a_queue_shows_its_counts_its_line_and_its_usage(world: World) -> None:
     a = world.quota("a", cpu=4, annotations=OFTEN)
+    world.submit(world.manifest("first", a, cpu=3))
+    world.wait_granted("first")
     world.submit(
-        world.manifest("first", a, cpu=3),
         world.manifest("second", a, cpu=2, priority=1),
         world.manifest("third", a, cpu=2, priority=2),
     )

@@ -1,11 +1,12 @@
 """The words that scenarios are written in; they do not show what ground they stand on."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import objects
 from ground import Condition, Ground, Object
+from reading import condition_of, is_suspended, message_of, phase_of
 
 from kq.core import keys
 from kq.core.kinds import (
@@ -275,32 +276,3 @@ class World:
     def change(self, kind: ResourceKind, name: str, patch: Mapping[str, Any]) -> None:
         """Edits an object of this namespace."""
         self.ground.patch(kind, self.namespace, name, patch)
-
-
-def is_suspended(job: Object) -> bool:
-    return bool(job["spec"].get("suspend"))
-
-
-def phase_of(unit: Object) -> str:
-    return str(unit.get("status", {}).get("phase", ""))
-
-
-def message_of(unit: Object) -> str:
-    return str(unit.get("status", {}).get("message", ""))
-
-
-def replicas_of(unit: Object) -> int:
-    """How many replicas the unit's grants are for."""
-    return sum(each["replicas"] for each in unit.get("status", {}).get("admissions") or ())
-
-
-def condition_of(thing: Object, type_: str) -> Object | None:
-    """The condition of a type, if that is True."""
-    for each in conditions_of(thing):
-        if each["type"] == type_ and each["status"] == "True":
-            return each
-    return None
-
-
-def conditions_of(thing: Object) -> Sequence[Object]:
-    return thing.get("status", {}).get("conditions") or ()

@@ -15,7 +15,7 @@ from builders import NOW
 
 from kq.core import codec
 from kq.core.kinds import EVENT, JOB, QUEUE, QUEUE_UNIT, ResourceKind
-from kq.kube.errors import AlreadyExists, ApiError, Conflict, Gone, Invalid, NotFound
+from kq.kube.errors import AlreadyExists, Conflict, Gone, Invalid, NotFound
 from kq.kube.requests import FIELD_MANAGER
 
 Json = dict[str, Any]
@@ -379,6 +379,3 @@ def _loop_time() -> float:
         return asyncio.get_running_loop().time()
     except RuntimeError:
         return 0.0
-
-
-__all__ = ["Api", "ApiError", "Asked", "Change", "Happened", "Json", "Weather", "on"]

@@ -60,7 +60,12 @@ class Jobs:
 
 
 class Storm(Weather):
-    """Requests are slow, refused or not answered, others write in between, watches lag."""
+    """Requests are slow, refused or not answered, others write in between, watches lag.
+
+    `edits` is how often, per request, somebody gives a unit another priority.
+    """
+
+    edits = 0.05
 
     def __init__(self, api: Api, chance: random.Random) -> None:
         self._api = api
@@ -81,6 +86,8 @@ class Storm(Weather):
                 self._raise(Indeterminate("the connection broke"))
             case luck if luck < 0.16 and asked.verb == "patch" and asked.kind in TOUCHED:
                 self._touch(asked)
+
+        self._reorder()
 
     async def after(self, asked: Asked) -> None:
         await asyncio.sleep(self._chance.uniform(0.0, 0.05))
@@ -107,6 +114,14 @@ class Storm(Weather):
             mark = {"example.com/touch": str(self._touches)}
             self._api.edit(asked.kind, asked.key, {"metadata": {"annotations": mark}})
 
+    def _reorder(self) -> None:
+        """Now and then somebody edits the priority of a unit."""
+        units = self._api.all(QUEUE_UNIT)
+        if units and self._chance.random() < self.edits:
+            self.met["priority"] += 1
+            priority = {"spec": {"priority": self._chance.randint(0, 9)}}
+            self._api.edit(QUEUE_UNIT, self._chance.choice(list(units)), priority)
+
     def _raise(self, error: Exception) -> None:
         self.met[type(error).__name__] += 1
         raise error
@@ -117,7 +132,7 @@ class Onlooker:
     """Sees every change as it happens; what may never be is noted with its moment."""
 
     api: Api
-    places: int
+    limit: int
     released: Counter[str] = field(default_factory=Counter)
     granted: list[str] = field(default_factory=list)
     wrongs: list[str] = field(default_factory=list)
@@ -141,9 +156,10 @@ class Onlooker:
     def _note(self, what: str, key: str, holding: bool) -> None:
         (self._holding[what].add if holding else self._holding[what].discard)(key)
         using = set().union(*self._holding.values())
-        self.most = max(self.most, len(using))
-        if len(using) > self.places:
-            self.wrongs.append(f"{self.api.version}: {len(using)} at once: {sorted(using)}")
+        used = sum(cpu_of(self.api.find(JOB, each)) for each in using)
+        self.most = max(self.most, used)
+        if used > self.limit:
+            self.wrongs.append(f"{self.api.version}: {used} at once: {sorted(using)}")
 
     def _look_at_release(self, change: Change) -> None:
         if not (change.old and change.new and runs(change.new) and not runs(change.old)):
@@ -155,6 +171,11 @@ class Onlooker:
 
 def holds(unit: Json) -> bool:
     return unit.get("status", {}).get("phase") in HOLDING
+
+
+def cpu_of(job: Json) -> int:
+    container = job["spec"]["template"]["spec"]["containers"][0]
+    return int(container["resources"]["requests"]["cpu"])
 
 
 def is_live(pod: Json) -> bool:

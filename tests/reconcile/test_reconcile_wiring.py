@@ -1,104 +1,20 @@
-"""Which change puts which keys on which work queues: the table of spec 10.15, row by row."""
+"""Which change of units, pods and jobs puts which keys on which work queues (spec 10.15)."""
 
-import asyncio
 from collections.abc import Callable
 from typing import Any
 
 import builders
 import pytest
-from builders import INSTALL_NAMESPACE, changed, job_view, pod
+from builders import changed, job_view, pod
 from builders import namespace as namespace_view
-from shells import Ground
+from wired import APART, IN_B, JOBS, RUNS, UNITS, WAITS, WORLD, Wired, job_of
 
 from kq.core import keys
-from kq.core.model import Phase, QueueUnit, Quota
-from kq.core.options import QuotaOptions
+from kq.core.model import Phase
 from kq.core.podviews import PriorityClass, Raw
 from kq.core.priority import PriorityClassView
-from kq.quota.elasticquota import ElasticQuotas
-from kq.reconcile.wiring import Wiring
 
 pytestmark = pytest.mark.looptime
-
-
-class Wired(Ground):
-    """Two quotas below one parent with their Queues, and a third apart; all is settled."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.pictures = 0
-        self.forgotten: list[str] = []
-        self.shown: Any = self.watches
-        self.wiring = Wiring(
-            watches=self.watches,
-            hub=self.hub,
-            make_quotas=self.make_quotas,
-            namespace=INSTALL_NAMESPACE,
-            forget_queue=self.forgotten.append,
-        )
-        self.wiring.connect()
-        for quota in QUOTAS.values():
-            self.shown.quotas.show(quota, initial=True)
-        for name in ("team-a", "team-b", "apart"):
-            self.shown.queues.show(builders.queue(name), initial=True)
-        for name in ("team-a", "team-b"):
-            self.shown.namespaces.show(namespace_view(name), initial=True)
-
-    def make_quotas(self, quotas: Any) -> ElasticQuotas:
-        self.pictures += 1
-        return ElasticQuotas.build(QuotaOptions(), quotas)
-
-    async def settled(self, *views: Any) -> "Wired":
-        """All these are there, and nothing is due."""
-        for view in views:
-            self.see(view)
-        self.wiring.settle()
-        await self.woken()
-        self.pictures = 0
-        return self
-
-    def see(self, view: Any) -> None:
-        self._of(view).show(view)
-
-    def lose(self, view: Any) -> None:
-        self._of(view).drop(view)
-
-    def _of(self, view: Any) -> Any:
-        return {
-            "QueueUnit": self.shown.units,
-            "Queue": self.shown.queues,
-            "Quota": self.shown.quotas,
-            "NamespaceView": self.shown.namespaces,
-            "PodView": self.shown.pods,
-            "JobView": self.shown.jobs["Job"],
-            "PriorityClass": self.shown.priority_classes,
-        }[type(view).__name__]
-
-    async def woken(self) -> dict[str, list[str]]:
-        """What has come up, in the second that status is gathered too."""
-        await asyncio.sleep(1.5)
-        return await self.due()
-
-
-QUOTAS = {
-    "root": builders.quota("root", cpu=2, is_parent=True),
-    "team-a": builders.quota("team-a", cpu=2, parent="root"),
-    "team-b": builders.quota("team-b", cpu=2, parent="root"),
-    "apart": builders.quota("apart", cpu=2),
-}
-WAITS = builders.unit("waits", told=builders.Problem("WaitingForQuota", "full"))
-IN_B = builders.unit("in-b", quota="team-b", told=builders.Problem("WaitingForQuota", "full"))
-APART = builders.unit("apart", quota="apart", told=builders.Problem("WaitingForQuota", "full"))
-RUNS = builders.unit("runs", phase=Phase.RUNNING)
-UNITS = (WAITS, IN_B, APART, RUNS)
-JOBS = tuple(
-    job_view(each.name, labels=dict(each.labels), suspended=each is not RUNS) for each in UNITS
-)
-WORLD = (*JOBS, *UNITS)
-
-
-def job_of(unit: QueueUnit) -> str:
-    return f"team-a/{unit.name}"
 
 
 # -- units
@@ -269,131 +185,6 @@ async def test_a_foreign_pod_wakes_nobody() -> None:
     ground = await Wired().settled(*WORLD)
     ground.see(pod("foreign", owner=None))
     assert await ground.woken() == {}
-
-
-# -- quotas
-
-
-def more(name: str, **fields: Any) -> Quota:
-    return changed(QUOTAS[name], **{"limit": builders.amounts(cpu=9)} | fields)  # type: ignore[no-any-return]
-
-
-@pytest.mark.parametrize(
-    ("quota", "queues"),
-    [
-        pytest.param(more("team-a"), ["team-a"], id="a leaf's max"),
-        pytest.param(more("root"), ["team-a", "team-b"], id="the parent's max"),
-        pytest.param(more("team-b", limit=builders.amounts(cpu=1)), ["team-b"], id="less"),
-        pytest.param(more("apart", limit=QUOTAS["apart"].limit), [], id="nothing of account"),
-    ],
-)
-async def test_a_quota_wakes_those_below_the_change(quota: Quota, queues: list[str]) -> None:
-    ground = await Wired().settled(*WORLD)
-    ground.see(quota)
-    woken = await ground.woken()
-    assert woken.get("queue", []) == queues
-    assert woken["quotas"] == sorted({quota.name, quota.parent} - {""})
-
-
-async def test_a_quota_that_comes_wakes_those_who_waited_for_it() -> None:
-    late = builders.unit("late", quota="late")
-    ground = await Wired().settled(*WORLD, job_view("late"), late, builders.queue("late"))
-    ground.see(builders.quota("late", cpu=1))
-    woken = await ground.woken()
-    assert woken["queue"] == ["late"]
-    assert woken["quotas"] == ["late"]
-
-
-async def test_a_quota_that_goes_wakes_its_queue_and_tells_its_units() -> None:
-    ground = await Wired().settled(*WORLD)
-    ground.lose(QUOTAS["team-a"])
-    woken = await ground.woken()
-    assert "team-a" in woken["queue"]
-    assert woken["units"] == ["team-a/waits"]
-    assert woken["quotas"] == ["root", "team-a"]
-
-
-async def test_a_quota_that_moves_wakes_those_below_both_parents() -> None:
-    ground = await Wired().settled(*WORLD)
-    ground.see(changed(QUOTAS["team-a"], parent=""))
-    assert (await ground.woken())["queue"] == ["team-a", "team-b"]
-
-
-async def test_allowed_namespaces_move_units() -> None:
-    ground = await Wired().settled(*WORLD)
-    ground.see(changed(QUOTAS["team-a"], annotations={keys.ALLOWED_NAMESPACES: "other"}))
-    woken = await ground.woken()
-    assert "team-a" in woken["queue"]
-    assert woken["units"] == ["team-a/waits"]
-
-
-async def test_many_quotas_that_change_at_once_are_counted_once() -> None:
-    ground = await Wired().settled(*WORLD)
-    for name in QUOTAS:
-        ground.see(more(name))
-    assert ground.pictures == 0
-    woken = await ground.woken()
-    assert ground.pictures == 1
-    assert woken["quotas"] == ["apart", "root", "team-a", "team-b"]
-    assert woken["queue"] == ["apart", "team-a", "team-b"]
-    assert await ground.woken() == {}
-
-
-async def test_a_changed_structure_looks_at_jobs_that_hold_nothing() -> None:
-    """A namespace may be mapped to another quota now."""
-    ground = await Wired().settled(*WORLD)
-    ground.see(changed(QUOTAS["apart"], annotations={keys.QUOTA_NAMESPACES: '["team-a"]'}))
-    jobs = (await ground.woken())["job"]
-    assert jobs == sorted(job_of(each) for each in (WAITS, IN_B, APART))
-
-
-# -- Queues
-
-
-@pytest.mark.parametrize(
-    "fields",
-    [
-        pytest.param({"policy": "Block"}, id="policy"),
-        pytest.param({"priority": 7}, id="priority"),
-        pytest.param({"stop_policy": "Hold"}, id="stopped"),
-        pytest.param({"annotations": {"koord-queue/skip-impossible": "true"}}, id="annotation"),
-    ],
-)
-async def test_a_changed_queue_is_woken(fields: dict[str, Any]) -> None:
-    ground = await Wired().settled(*WORLD)
-    ground.see(changed(builders.queue(), **fields))
-    woken = await ground.woken()
-    assert woken["queue"] == ["team-a"]
-    assert woken["quotas"] == ["team-a"]
-    assert woken["status"] == ["team-a"]
-
-
-async def test_our_own_status_of_a_queue_wakes_no_cycle() -> None:
-    ground = await Wired().settled(*WORLD)
-    ground.see(changed(builders.queue(), counts=(1, 0, 0)))
-    assert await ground.woken() == {"quotas": ["team-a"], "status": ["team-a"]}
-
-
-async def test_a_new_queue_is_woken() -> None:
-    late = builders.unit("late", annotations={keys.QUEUE_NAME[0]: "late"})
-    ground = await Wired().settled(*WORLD, job_view("late"), late)
-    ground.see(builders.queue("late"))
-    assert (await ground.woken())["queue"] == ["late"]
-
-
-async def test_a_queue_that_goes_takes_its_series_along_and_is_made_again() -> None:
-    ground = await Wired().settled(*WORLD)
-    ground.lose(builders.queue())
-    woken = await ground.woken()
-    assert "queue" not in woken
-    assert woken["quotas"] == ["team-a"]
-    assert ground.forgotten == ["team-a"]
-
-
-async def test_a_queue_in_another_namespace_is_only_told_so() -> None:
-    ground = await Wired().settled(*WORLD)
-    ground.see(builders.queue(namespace="team-a"))
-    assert await ground.woken() == {"status": ["team-a/team-a"]}
 
 
 # -- jobs
