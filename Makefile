@@ -28,13 +28,13 @@ demo: install ## two teams' jobs wait their turn on a real control plane; ends b
 
 test: install ## all tests; builds the control plane first if it is not in the cache
 	@$(PLANE) build
-	$(PYTEST) -q
+	$(PYTEST) -q -n 2 --dist loadfile
 
 check: install ## lint, format, types, layers, manifests
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	MYPYPATH=tests $(BIN)/mypy --strict -p controlplane -p demo
+	MYPYPATH=tests $(BIN)/mypy --strict -p controlplane -p demo -p bench
 	$(BIN)/lint-imports
 	$(PYTEST) -q tests/manifests tests/test_layout.py
 

@@ -17,6 +17,7 @@ from kq.core.model import Condition, Owner, Template
 from kq.core.podrequests import fill_from_limit_ranges, pod_request
 from kq.core.podtemplate import canonical, slim_template
 from kq.core.resources import Resources
+from kq.core.shared import share
 from kq.errors import DecodeError
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -88,7 +89,9 @@ def integer(value: object) -> int | None:
 def own_annotations(value: object, also: Sequence[str] = ()) -> dict[str, str]:
     """The annotations in our domains (spec 2.7); all others stay with their object."""
     prefixes = (*keys.OWN_DOMAINS, *also)
-    return {key: text for key, text in strings(value).items() if key.startswith(prefixes)}
+    return {
+        share(key): share(text) for key, text in strings(value).items() if key.startswith(prefixes)
+    }
 
 
 def owners(meta: Object) -> tuple[Owner, ...]:
@@ -125,7 +128,7 @@ def job_metadata(meta: Object) -> dict[str, Any]:
         **metadata({**meta, "name": meta.get("name") or ""}),
         "created": parse_time(meta.get("creationTimestamp")) or EPOCH,
         "deleting": bool(meta.get("deletionTimestamp")),
-        "labels": strings(meta.get("labels")),
+        "labels": share(strings(meta.get("labels"))),
         "annotations": own_annotations(meta.get("annotations")),
         "owners": owners(meta),
     }
