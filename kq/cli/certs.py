@@ -10,6 +10,7 @@ from pathlib import Path
 
 import click
 
+from kq.cli.help import HELP
 from kq.clock import utc_now
 from kq.errors import KqError, TlsError
 from kq.tls import verify as files
@@ -34,12 +35,12 @@ _namespace = click.option(
 )
 
 
-@click.group()
+@click.group(context_settings=HELP)
 def certs() -> None:
     """Certificates of the webhook."""
 
 
-@certs.command()
+@certs.command(context_settings=HELP)
 @click.option(
     "--out", type=click.Path(path_type=Path, file_okay=False), required=True, help="Folder."
 )
@@ -75,7 +76,7 @@ def issue(
         raise click.ClickException(str(err)) from err
 
 
-@certs.command()
+@certs.command(context_settings=HELP)
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
 @_service
 @_namespace

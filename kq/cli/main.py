@@ -7,6 +7,7 @@ from typing import NoReturn
 import click
 
 from kq import __version__
+from kq.cli.help import HELP
 from kq.errors import ConfigError, KqError
 
 COMMANDS = {
@@ -39,7 +40,7 @@ class LazyGroup(click.Group):
             formatter.write_dl([(name, COMMANDS[name][2]) for name in sorted(COMMANDS)])
 
 
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=LazyGroup, context_settings=HELP)
 @click.version_option(__version__, prog_name="kq")
 def kq() -> None:
     """A job queue for Kubernetes."""

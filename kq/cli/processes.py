@@ -14,6 +14,7 @@ import yaml
 from kq.app import manager as manager_app
 from kq.app import webhook as webhook_app
 from kq.app.options import Address, ClusterOptions, ManagerOptions, WebhookOptions
+from kq.cli.help import HELP
 from kq.errors import ConfigError
 from kq.jobs import INTEGRATIONS
 from kq.log import LogFormat, configure
@@ -80,7 +81,7 @@ def common_flags(command: Command) -> Command:
     return command
 
 
-@click.command()
+@click.command(context_settings=HELP)
 @common_flags
 @click.option("--metrics-bind-address", default=":10259", show_default=True)
 @click.option("--default-queue-policy", help="Policy of Queues that name none.")
@@ -103,7 +104,7 @@ def manager(**flags: Any) -> None:
     asyncio.run(manager_app.run(settings, options))
 
 
-@click.command()
+@click.command(context_settings=HELP)
 @common_flags
 @click.option("--metrics-bind-address", default=":8080", show_default=True)
 @click.option("--bind-address", default=":9443", show_default=True, help="HTTPS listener.")

@@ -56,7 +56,7 @@ def options_of(command: click.Command, *, hidden: bool) -> set[str]:
 def test_every_flag_is_named(name: str) -> None:
     named = set(re.findall(r"`(?:\w+ )?(--[a-z-]+)`", CONFIGURATION))
     shown = options_of(COMMANDS[name], hidden=False)
-    assert shown <= named
+    assert {each for each in shown if each.startswith("--")} <= named
     assert named <= set().union(*(options_of(each, hidden=False) for each in COMMANDS.values()))
 
 
