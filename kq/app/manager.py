@@ -87,7 +87,10 @@ class Manager:
         self._integrations = {
             each.kind.kind: each for each in map(INTEGRATIONS.__getitem__, settings.jobs.enabled)
         }
-        self._watches = make_watches(client, self._integrations, counted)
+        self._hub = self._make_hub()
+        self._watches = make_watches(
+            client, self._integrations, counted, self._hub.book.ledger.known
+        )
         self._recorder = Recorder(client, clock=utc_now, metrics=counted)
         self._synced = False
 
@@ -104,7 +107,7 @@ class Manager:
         since = await before(stop, until_answered("first run", self._first_runs))
         if since is None:
             return
-        hub = self._make_hub()
+        hub = self._hub
         async with asyncio.TaskGroup() as group:
             watching = [
                 group.create_task(each.run(), name=f"watch {each.kind.plural}")

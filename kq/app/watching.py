@@ -14,7 +14,7 @@ from kq.core.kinds import (
     QUEUE_UNIT,
     RUNTIME_CLASS,
 )
-from kq.core.model import JobView
+from kq.core.model import JobView, QueueUnit
 from kq.jobs.integration import JobIntegration
 from kq.kube.client import Client
 from kq.kube.informer import Informer
@@ -26,11 +26,16 @@ BY_PARENT = "parent"
 
 
 def make_watches(
-    client: Client, integrations: Mapping[str, JobIntegration], counted: Counted
+    client: Client,
+    integrations: Mapping[str, JobIntegration],
+    counted: Counted,
+    known: Callable[[str, str, str], QueueUnit | None],
 ) -> Watches:
     """One informer a kind; those of kinds that may be absent look again (spec 4.7)."""
     return Watches(
-        units=Informer(client=client, kind=QUEUE_UNIT, decode=views.unit, metrics=counted),
+        units=Informer(
+            client=client, kind=QUEUE_UNIT, decode=views.unit, metrics=counted, known=known
+        ),
         queues=Informer(client=client, kind=QUEUE, decode=views.queue, metrics=counted),
         quotas=Informer(
             client=client,

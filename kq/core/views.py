@@ -25,14 +25,15 @@ from kq.core.resources import Resources, parse_resources
 from kq.core.shared import share
 from kq.errors import DecodeError
 
-OLD_PHASES = {
+PHASES = {
+    **{phase.value: phase for phase in Phase},
     "": Phase.ENQUEUED,
     "SchedReady": Phase.DEQUEUED,
     "SchedSucceed": Phase.DEQUEUED,
     "SchedFailed": Phase.ENQUEUED,
     "Preempted": Phase.DEQUEUED,
 }
-"""Phases that are read and never written (spec 9.2, 2.4)."""
+"""Phases by their names on the wire; the old ones are read and never written (spec 9.2, 2.4)."""
 
 MAX_ANNOTATION = 16 * 1024
 PSEUDO_POD_SET = "koord-queue/default-requirement"
@@ -61,7 +62,7 @@ def unit(raw: bytes) -> QueueUnit:
         pod_sets=pod_sets,
         resource=_resources(spec.get("resource")),
         active=spec.get("active") is not False,
-        phase=OLD_PHASES.get(phase) or (Phase(phase) if phase in list(Phase) else None),
+        phase=PHASES.get(phase),
         raw_phase=phase,
         message=str(status.get("message") or ""),
         attempts=integer(status.get("attempts")) or 0,

@@ -61,6 +61,14 @@ class Ledger:
         """What is known of a unit."""
         return self._entries.get(key)
 
+    def known(self, key: str, uid: str, version: str) -> QueueUnit | None:
+        """That version of a unit, if it was the answer to our own last write."""
+        entry = self._entries.get(key)
+        written = entry.written if entry else None
+        if written is None or (written.uid, written.resource_version) != (uid, version):
+            return None
+        return written
+
     def sending(self, key: str) -> Sending:
         """A write of that unit is about to be sent."""
         sending = Sending()

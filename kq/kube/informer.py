@@ -40,8 +40,9 @@ class Informer(Generic[V]):
     """A copy of one kind's objects, as small views, that follows the API server.
 
     `decode` makes a view of an object's JSON (a buffer that msgspec decoders take; nothing of it
-    may be kept), or None for an object that is not ours. `run` follows for ever; handlers are
-    called on the loop, per object in the server's order.
+    may be kept), or None for an object that is not ours. `known` gives the view of a key, UID and
+    version that was read already, from the answer to a write of ours. `run` follows for ever;
+    handlers are called on the loop, per object in the server's order.
     """
 
     def __init__(
@@ -57,6 +58,7 @@ class Informer(Generic[V]):
         page_limit: int = 500,
         idle_timeout: float = IDLE_TIMEOUT,
         optional: bool = False,
+        known: Callable[[str, str, str], V | None] | None = None,
         metrics: InformerMetrics | None = None,
         uniform: Callable[[float, float], float] = random.uniform,  # noqa: S311 - only jitter
     ) -> None:
@@ -67,7 +69,7 @@ class Informer(Generic[V]):
         self._namespace = namespace
         self._label_selector = label_selector
         self._field_selector = field_selector
-        self._replica = Replica(decode, indexes)
+        self._replica = Replica(decode, indexes, known)
         self._page_limit: int | None = page_limit
         self._idle_timeout = idle_timeout
         self._optional = optional

@@ -69,8 +69,10 @@ class Replica(Generic[V]):
         self,
         decode: Callable[[bytes | msgspec.Raw], V | None],
         indexes: Mapping[str, Indexer[V]] | None = None,
+        known: Callable[[str, str, str], V | None] | None = None,
     ) -> None:
         self._decode = decode
+        self._known = known
         self._listed: set[str] = set()
         self.store: Store[V] = Store(indexes)
 
@@ -117,7 +119,8 @@ class Replica(Generic[V]):
         if known is not None and known.resource_version == meta.resourceVersion:
             return []
         try:
-            new = self._decode(raw)
+            new = self._known(key, meta.uid, meta.resourceVersion) if self._known else None
+            new = new or self._decode(raw)
             if new is None:
                 return self._remove(key)
             self.store.put(key, new)
