@@ -21,19 +21,34 @@ from kq.reconcile.execute import Executor
 from kq.reconcile.gather import Gatherer
 from kq.reconcile.grants import GrantsReconciler
 from kq.reconcile.hub import Hub
+from kq.reconcile.intake import IntakeReconciler
 from kq.reconcile.job import JobReconciler
 from kq.reconcile.owners import Owners
 from kq.reconcile.pods import PodsReconciler
 from kq.reconcile.queue import QueueReconciler
 from kq.reconcile.quotas import QuotasReconciler
 from kq.reconcile.status import StatusReconciler
+from kq.reconcile.strikes import Strikes
 from kq.reconcile.units import UnitsReconciler
 from kq.reconcile.watches import Watches
 from kq.settings import Settings
 from kq.workqueue.queue import WorkQueue
 
-WORKERS = {"job": 16, "queue": 1, "grants": 16, "units": 8, "quotas": 1, "status": 2, "pods": 1}
-"""Cycles run one at a time over all Queues (spec 10.8); the others may work side by side."""
+WORKERS = {
+    "job": 16,
+    "intake": 8,
+    "queue": 1,
+    "grants": 16,
+    "units": 4,
+    "quotas": 1,
+    "status": 2,
+    "pods": 1,
+}
+"""Cycles run one at a time over all Queues (spec 10.8); the others may work side by side.
+
+New jobs have workers of their own, and reasons have few: a thousand of either must not keep a job
+that has its grant, or one that has ended, waiting for the API server.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,17 +93,27 @@ def _deciders(
     parts: Parts, gatherer: Gatherer, executor: Executor, teller: Teller
 ) -> dict[str, Reconciler]:
     """Those who bring jobs and units on."""
-    hub, scheduling = parts.hub, parts.metrics.scheduling
+    hub, scheduling, strikes = parts.hub, parts.metrics.scheduling, Strikes()
     return {
         "job": JobReconciler(
             watches=parts.watches,
             hub=hub,
             executor=executor,
             gatherer=gatherer,
+            strikes=strikes,
             metrics=scheduling,
             clock=utc_now,
             monotonic=time.monotonic,
             keeps_time=bool(parts.settings.jobs.finishedUnitTTLSeconds),
+        ),
+        "intake": IntakeReconciler(
+            watches=parts.watches,
+            hub=hub,
+            executor=executor,
+            gatherer=gatherer,
+            strikes=strikes,
+            metrics=scheduling,
+            clock=utc_now,
         ),
         "queue": QueueReconciler(hub=hub, metrics=scheduling, clock=utc_now),
         "grants": GrantsReconciler(

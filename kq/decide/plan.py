@@ -140,7 +140,7 @@ def _holds(now: Situation, unit: QueueUnit) -> list[Action]:
 
 def _runs(now: Situation, unit: QueueUnit) -> list[Action]:
     """Row g, once it has run for a moment."""
-    since = now.job.released_at
+    since = max(filter(None, (now.job.released_at, now.running_since)), default=None)
     # A time that lies ahead is of a clock that was wrong: it keeps nobody waiting.
     if since is not None and timedelta(0) <= now.now - since < SETTLES:
         return [LookAgain((since + SETTLES - now.now).total_seconds())]

@@ -33,7 +33,8 @@ class Situation:
     `pod_sets` are the job's with the namespace's defaults filled in. `managed` is spec 5.1 for a
     job without a unit; `false_claim`: it names an owner that does not exist (spec 5.6a).
     `first_run` is when the manager first ran with this kind. `may_hold_at` bounds how often a job
-    is suspended again (spec 5.13); None: at once.
+    is suspended again (spec 5.13); None: at once. `running_since` is since when its pods were seen
+    to run, as far as somebody has looked.
     """
 
     now: datetime
@@ -51,6 +52,7 @@ class Situation:
     rules: Rules = field(default_factory=Rules)
     first_run: datetime | None = None
     may_hold_at: datetime | None = None
+    running_since: datetime | None = None
 
     @property
     def gone(self) -> bool:

@@ -31,7 +31,7 @@ LONGEST_NAME = 253
 MOST_PENDING = 1000
 MOST_REMEMBERED = 4096
 TRIES = 3
-_BATCH = 16
+_BATCH = 4
 _PAUSE = 1.0
 _WORTH_ANOTHER_TRY = (TooManyRequests, ServerError, Unreachable, Indeterminate)
 

@@ -21,6 +21,7 @@ class WorkQueues:
     """One work queue a controller; the names are those of the metrics."""
 
     job: Work
+    intake: Work
     queue: Work
     grants: Work
     units: Work
@@ -32,6 +33,7 @@ class WorkQueues:
         """All of them."""
         return (
             self.job,
+            self.intake,
             self.queue,
             self.grants,
             self.units,

@@ -1,6 +1,7 @@
 """Brings one job and its unit to where they should be; what that is says `decide.plan`."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -38,6 +39,7 @@ class JobReconciler:
         hub: Hub,
         executor: Executor,
         gatherer: Gatherer,
+        strikes: Strikes,
         metrics: SchedulingMetrics,
         clock: Callable[[], datetime],
         monotonic: Callable[[], float],
@@ -51,8 +53,9 @@ class JobReconciler:
         self._clock = clock
         self._monotonic = monotonic
         self._keeps_time = keeps_time
-        self._strikes = Strikes()
+        self._strikes = strikes
         self._missing_since: dict[Request, float] = {}
+        self._running_since: dict[str, datetime] = {}
 
     async def reconcile(self, request: Request) -> Result:
         """One job; `request.kind` says of which kind."""
@@ -61,31 +64,36 @@ class JobReconciler:
             self._executor.forget(request.kind, str(request))
             return await self._without_job(request)
         self._missing_since.pop(request, None)
-        try:
-            return await self._with_job(job)
-        finally:
-            self._hub.expected(job.uid)
-
-    async def _with_job(self, job: JobView) -> Result:
         if self._executor.awaits(job):
             return Result()
         unit = self._hub.book.jobs.unit_of(job.uid, job_key(job))
         entry = self._hub.book.ledger.get(unit.key) if unit else None
-        if entry is not None and (entry.grant is not None or self._is_over(job, entry.settled)):
+        if entry is None or entry.settled is None:
+            self._hub.queues.intake.add(request)
+            return Result()
+        if entry.grant is not None or self._is_over(job, entry.settled):
             return Result()  # the write of a grant brings the job here again
+        return await self._bring_on(job, entry.settled)
+
+    async def _bring_on(self, job: JobView, unit: QueueUnit) -> Result:
         now = await self._gatherer.situation(
-            job,
-            entry.settled if entry else None,
-            self._clock(),
-            self._strikes.may_hold_at(job.uid),
+            job, unit, self._clock(), self._strikes.may_hold_at(job.uid)
         )
+        now = replace(now, running_since=self._runs_since(now))
         actions = plan_job(now)
         result = await self._executor.execute(actions)
         self._strikes.note(job.uid, actions, now.now)
-        queue = self._hub.book.queue_of(unit.key) if unit is not None else None
+        queue = self._hub.book.queue_of(unit.key)
         self._hub.status_due(queue)
         self._count(actions, now, queue or "")
         return result
+
+    def _runs_since(self, now: Situation) -> datetime | None:
+        """Since when pods of a job that was just let go were seen to run."""
+        if now.unit is None or now.unit.phase is not Phase.DEQUEUED or not now.pods.running:
+            self._running_since.pop(now.job.uid, None)
+            return None
+        return self._running_since.setdefault(now.job.uid, now.now)
 
     def _count(self, actions: Sequence[Action], now: Situation, queue: str) -> None:
         """What was done, in the metrics."""

@@ -81,7 +81,7 @@ class Wiring:
         place = self._place_of(job)
         if place is not None:
             self._hub.book.expect(job.uid, place)
-            self._enqueue(job)
+            self._hub.queues.intake.add(Request(job.namespace, job.name, job.kind.kind))
 
     def _unit(self, change: Change[QueueUnit]) -> None:
         view = change.new or change.old

@@ -29,7 +29,7 @@ from kq.reconcile.hub import Hub, WorkQueues
 from kq.reconcile.watches import BY_NAMESPACE, Watches
 from kq.workqueue.queue import WorkQueue
 
-QUEUES = ("job", "queue", "grants", "units", "quotas", "status", "pods")
+QUEUES = ("job", "intake", "queue", "grants", "units", "quotas", "status", "pods")
 
 
 class Clock:

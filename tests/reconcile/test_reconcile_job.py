@@ -16,8 +16,10 @@ from kq.kube.errors import Conflict, ServerError
 from kq.reconcile.controller import Request, Result
 from kq.reconcile.gather import Gatherer
 from kq.reconcile.grants import GrantsReconciler
+from kq.reconcile.intake import IntakeReconciler
 from kq.reconcile.job import JobReconciler
 from kq.reconcile.owners import Owners
+from kq.reconcile.strikes import Strikes
 
 TRAIN = Request("team-a", "train", "Job")
 LABELLED = {"labels": {keys.QUOTA_LABEL: "team-a"}}
@@ -50,15 +52,27 @@ class Jobs(Ground):
             metrics=self.metrics,
             clock=self.clock,
         )
+        strikes = Strikes()
         self.reconciler = JobReconciler(
             watches=self.watches,
             hub=self.hub,
             executor=self.executor,
             gatherer=gatherer,
+            strikes=strikes,
             metrics=self.metrics,
             clock=self.clock,
             monotonic=self.clock.monotonic,
             keeps_time=bool(rules.get("finished_ttl_seconds")),
+        )
+
+        self.intake = IntakeReconciler(
+            watches=self.watches,
+            hub=self.hub,
+            executor=self.executor,
+            gatherer=gatherer,
+            strikes=strikes,
+            metrics=self.metrics,
+            clock=self.clock,
         )
 
     async def granted(self) -> None:
@@ -74,7 +88,15 @@ class Jobs(Ground):
         self.show_unit()
 
     async def look(self) -> Result:
-        return await self.reconciler.reconcile(TRAIN)
+        """The job reconciler, and the intake where that one hands the job over."""
+        result = await self.reconciler.reconcile(TRAIN)
+        if not len(self.queues.intake):
+            return result
+        request = await self.queues.intake.get()
+        try:
+            return await self.intake.reconcile(request)
+        finally:
+            self.queues.intake.done(request)
 
     def kinds(self) -> list[str]:
         return [each.short for each in self.api.writes]
@@ -126,6 +148,7 @@ async def test_a_whole_life_is_five_writes(ground: Jobs) -> None:
     await ground.look()
     ground.book.saw(builders.pod())
     ground.show_job()
+    assert await ground.look() == Result(requeue_after=1)
     ground.clock.move(2)
     await ground.look()
     ground.api.edit(JOB, "team-a/train", {"status": {"conditions": [COMPLETE]}})

@@ -1,0 +1,68 @@
+"""Brings jobs in that have no unit yet: made, held again if they slipped through, or left alone.
+
+Apart from `reconcile.job`, so that a thousand new jobs never keep one that has ended waiting.
+"""
+
+from collections.abc import Callable
+from datetime import datetime
+
+from kq.core.model import JobView
+from kq.decide.actions import TellJob
+from kq.decide.book import job_key
+from kq.decide.plan import plan_job
+from kq.metrics import SchedulingMetrics
+from kq.reconcile.controller import Request, Result
+from kq.reconcile.execute import Executor
+from kq.reconcile.gather import Gatherer
+from kq.reconcile.hub import Hub
+from kq.reconcile.strikes import Strikes
+from kq.reconcile.watches import Watches
+
+
+class IntakeReconciler:
+    """The only one that makes units; a job that has one is not its business."""
+
+    def __init__(
+        self,
+        *,
+        watches: Watches,
+        hub: Hub,
+        executor: Executor,
+        gatherer: Gatherer,
+        strikes: Strikes,
+        metrics: SchedulingMetrics,
+        clock: Callable[[], datetime],
+    ) -> None:
+        self._watches = watches
+        self._hub = hub
+        self._executor = executor
+        self._gatherer = gatherer
+        self._metrics = metrics
+        self._clock = clock
+        self._strikes = strikes
+
+    async def reconcile(self, request: Request) -> Result:
+        """One job; whatever comes of it, nobody behind it waits for it any longer."""
+        job = self._watches.jobs[request.kind].lister.get(request.namespace, request.name)
+        if job is None:
+            return Result()
+        try:
+            return await self._bring_in(job)
+        finally:
+            self._hub.expected(job.uid)
+
+    async def _bring_in(self, job: JobView) -> Result:
+        if self._hub.book.jobs.unit_of(job.uid, job_key(job)) is not None:
+            return Result()
+        if self._executor.awaits(job):
+            return Result()
+        now = await self._gatherer.situation(
+            job, None, self._clock(), self._strikes.may_hold_at(job.uid)
+        )
+        actions = plan_job(now)
+        result = await self._executor.execute(actions)
+        self._strikes.note(job.uid, actions, now.now)
+        for each in actions:
+            if isinstance(each, TellJob) and each.reason == "SlippedThrough":
+                self._metrics.slipped_jobs.labels(job.kind.kind).inc()
+        return result
