@@ -2,24 +2,20 @@
 
 import asyncio
 from collections.abc import Iterable, Mapping
-from contextlib import AsyncExitStack
 from datetime import datetime
 
 import structlog
-from prometheus_client import CollectorRegistry
 
-from kq import __version__
 from kq.app.controllers import WORKERS, Parts, make_controllers, make_gatherer
 from kq.app.options import ManagerOptions
-from kq.app.process import Counted, before, measure_lag, stop_on_signals, until_answered
+from kq.app.process import Counted, before, equipped, measure_lag, until_answered
 from kq.app.watching import make_watches
 from kq.clock import utc_now
 from kq.core.model import Quota
 from kq.core.plugins import QuotaPlugin
 from kq.decide.book import Book
-from kq.health import Check, health_app, metrics_app, serving
+from kq.health import Check, health_app, serving
 from kq.jobs import INTEGRATIONS
-from kq.kube import auth
 from kq.kube.client import Client
 from kq.kube.informer import quiet_collector
 from kq.kube.recorder import Recorder
@@ -41,30 +37,17 @@ log = structlog.get_logger()
 
 async def run(settings: Settings, options: ManagerOptions) -> None:
     """Works until SIGTERM or SIGINT."""
-    with stop_on_signals() as stop:
-        registry = CollectorRegistry()
-        metrics = Metrics(registry, version=__version__)
-        connection = await auth.load_connection(options.cluster.kubeconfig, options.cluster.context)
-        counted = Counted(metrics.client)
-        async with AsyncExitStack() as stack:
-            client = await stack.enter_async_context(
-                Client(
-                    connection,
-                    max_in_flight=settings.api.maxInFlight,
-                    qps=settings.api.qps,
-                    burst=settings.api.burst,
-                    metrics=counted,
-                )
-            )
-            manager = Manager(
-                client=client, settings=settings, options=options, metrics=metrics, counted=counted
-            )
-            for app, address in (
-                (health_app(manager.checks()), options.health),
-                (metrics_app(registry), options.metrics),
-            ):
-                await stack.enter_async_context(serving(app, address.host, address.port))
-            await manager.run(stop)
+    async with equipped(options.cluster, settings.api, options.metrics) as equipment:
+        manager = Manager(
+            client=equipment.client,
+            settings=settings,
+            options=options,
+            metrics=equipment.metrics,
+            counted=equipment.counted,
+        )
+        health = health_app(manager.checks())
+        async with serving(health, options.health.host, options.health.port):
+            await manager.run(equipment.stop)
 
 
 class Manager:

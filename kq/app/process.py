@@ -3,15 +3,23 @@
 import asyncio
 import os
 import signal
-from collections.abc import Awaitable, Callable, Coroutine, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import structlog
+from prometheus_client import CollectorRegistry
 
+from kq import __version__
+from kq.app.options import Address, ClusterOptions
 from kq.core.kinds import ResourceKind
+from kq.health import metrics_app, serving
+from kq.kube import auth
+from kq.kube.client import Client
 from kq.kube.errors import ApiError, Forbidden
 from kq.metrics import ClientMetrics, Metrics
+from kq.settings import ApiSettings
 
 LAG_SECONDS = 5.0
 RETRY_SECONDS = 2.0
@@ -40,38 +48,6 @@ def stop_on_signals() -> Iterator[asyncio.Event]:
     finally:
         for each in signals:
             loop.remove_signal_handler(each)
-
-
-async def until_answered(what: str, ask: Callable[[], Awaitable[T]]) -> T:
-    """The answer of the API server, however long it takes to come up or to allow it."""
-    while True:
-        try:
-            return await ask()
-        except ApiError as err:
-            hint = "the service account lacks a right" if isinstance(err, Forbidden) else ""
-            log.warning("waiting for the API server", request=what, error=str(err), reason=hint)
-        await asyncio.sleep(RETRY_SECONDS)
-
-
-async def before(stop: asyncio.Event, work: Coroutine[Any, Any, T]) -> T | None:
-    """The result of the work; None if the stop comes first, the work is then given up."""
-    working = asyncio.create_task(work, name="work")
-    stopping = asyncio.create_task(stop.wait(), name="stop")
-    try:
-        await asyncio.wait({working, stopping}, return_when=asyncio.FIRST_COMPLETED)
-        return working.result() if working.done() else None
-    finally:
-        working.cancel()
-        stopping.cancel()
-
-
-async def measure_lag(metrics: Metrics) -> None:
-    """How late the event loop is, every few seconds."""
-    loop = asyncio.get_running_loop()
-    while True:
-        due = loop.time() + LAG_SECONDS
-        await asyncio.sleep(LAG_SECONDS)
-        metrics.loop_lag.observe(max(0.0, loop.time() - due))
 
 
 class Counted:
@@ -104,3 +80,69 @@ class Counted:
     def events(self, outcome: str) -> None:
         """An Event was written, filtered or dropped."""
         self._metrics.events.labels(outcome).inc()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Equipment:
+    """What every process has: its way to the cluster, its metrics, the event of its end."""
+
+    client: Client
+    metrics: Metrics
+    counted: Counted
+    stop: asyncio.Event
+
+
+@asynccontextmanager
+async def equipped(
+    cluster: ClusterOptions, api: ApiSettings, metrics_address: Address
+) -> AsyncIterator[Equipment]:
+    """Equips a process, and serves its metrics, for as long as the block runs."""
+    with stop_on_signals() as stop:
+        registry = CollectorRegistry()
+        metrics = Metrics(registry, version=__version__)
+        counted = Counted(metrics.client)
+        connection = await auth.load_connection(cluster.kubeconfig, cluster.context)
+        client = Client(
+            connection,
+            max_in_flight=api.maxInFlight,
+            qps=api.qps,
+            burst=api.burst,
+            metrics=counted,
+        )
+        async with (
+            client,
+            serving(metrics_app(registry), metrics_address.host, metrics_address.port),
+        ):
+            yield Equipment(client=client, metrics=metrics, counted=counted, stop=stop)
+
+
+async def until_answered(what: str, ask: Callable[[], Awaitable[T]]) -> T:
+    """The answer of the API server, however long it takes to come up or to allow it."""
+    while True:
+        try:
+            return await ask()
+        except ApiError as err:
+            hint = "the service account lacks a right" if isinstance(err, Forbidden) else ""
+            log.warning("waiting for the API server", request=what, error=str(err), reason=hint)
+        await asyncio.sleep(RETRY_SECONDS)
+
+
+async def before(stop: asyncio.Event, work: Coroutine[Any, Any, T]) -> T | None:
+    """The result of the work; None if the stop comes first, the work is then given up."""
+    working = asyncio.create_task(work, name="work")
+    stopping = asyncio.create_task(stop.wait(), name="stop")
+    try:
+        await asyncio.wait({working, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        return working.result() if working.done() else None
+    finally:
+        working.cancel()
+        stopping.cancel()
+
+
+async def measure_lag(metrics: Metrics) -> None:
+    """How late the event loop is, every few seconds."""
+    loop = asyncio.get_running_loop()
+    while True:
+        due = loop.time() + LAG_SECONDS
+        await asyncio.sleep(LAG_SECONDS)
+        metrics.loop_lag.observe(max(0.0, loop.time() - due))

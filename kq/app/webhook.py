@@ -2,24 +2,20 @@
 
 import asyncio
 from collections.abc import Iterable, Mapping
-from contextlib import AsyncExitStack
 from datetime import datetime
 from typing import Any
 
 import structlog
-from prometheus_client import CollectorRegistry
 
-from kq import __version__
 from kq.app.options import WebhookOptions
-from kq.app.process import Counted, before, measure_lag, stop_on_signals
+from kq.app.process import Counted, before, equipped, measure_lag
 from kq.clock import utc_now
 from kq.core import views
 from kq.core.kinds import ELASTIC_QUOTA, NAMESPACE
 from kq.core.model import NamespaceView, Quota
 from kq.core.plugins import QuotaPlugin
-from kq.health import Check, health_app, metrics_app, serving
+from kq.health import Check, health_app, serving
 from kq.jobs import INTEGRATIONS
-from kq.kube import auth
 from kq.kube.client import Client
 from kq.kube.informer import Informer, quiet_collector
 from kq.kube.replica import Change
@@ -167,19 +163,14 @@ class Webhook:
 
 async def run(settings: Settings, options: WebhookOptions) -> None:
     """Serves until SIGTERM or SIGINT."""
-    with stop_on_signals() as stop:
-        registry = CollectorRegistry()
-        metrics = Metrics(registry, version=__version__)
-        connection = await auth.load_connection(options.cluster.kubeconfig, options.cluster.context)
-        counted = Counted(metrics.client)
-        async with AsyncExitStack() as stack:
-            client = await stack.enter_async_context(Client(connection, metrics=counted))
-            webhook = Webhook(
-                client=client, settings=settings, options=options, metrics=metrics, counted=counted
-            )
-            for app, address in (
-                (health_app(webhook.checks(), webhook.details), options.health),
-                (metrics_app(registry), options.metrics),
-            ):
-                await stack.enter_async_context(serving(app, address.host, address.port))
-            await webhook.run(stop)
+    async with equipped(options.cluster, settings.api, options.metrics) as equipment:
+        webhook = Webhook(
+            client=equipment.client,
+            settings=settings,
+            options=options,
+            metrics=equipment.metrics,
+            counted=equipment.counted,
+        )
+        health = health_app(webhook.checks(), webhook.details)
+        async with serving(health, options.health.host, options.health.port):
+            await webhook.run(equipment.stop)

@@ -5,6 +5,6 @@ flags and environment (`cli`), which are laid over them.
 """
 
 from kq.settings.parse import number, parse
-from kq.settings.sections import BypassSettings, JobSettings, Settings
+from kq.settings.sections import ApiSettings, BypassSettings, JobSettings, Settings
 
-__all__ = ["BypassSettings", "JobSettings", "Settings", "number", "parse"]
+__all__ = ["ApiSettings", "BypassSettings", "JobSettings", "Settings", "number", "parse"]
