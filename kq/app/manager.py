@@ -156,6 +156,7 @@ class Manager:
             default_policy=self._options.default_policy,
             quotas=self._make_quotas(()),
             kinds=self._integrations,
+            counts_foreign=self._settings.quota.foreignPods == "count",
         )
         kinds = {kind: each.kind for kind, each in self._integrations.items()}
         return Hub(book=book, queues=queues, kinds=kinds)

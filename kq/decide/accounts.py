@@ -12,8 +12,10 @@ from kq.decide.usage import UsageIndex
 class Accounts:
     """Jobs with their pods and units, and the usage that follows from them."""
 
-    def __init__(self, quotas: QuotaPlugin, kinds: Collection[str]) -> None:
-        self.jobs = JobIndex(kinds)
+    def __init__(
+        self, quotas: QuotaPlugin, kinds: Collection[str], *, counts_foreign: bool
+    ) -> None:
+        self.jobs = JobIndex(kinds, counts_foreign=counts_foreign)
         self.usage = UsageIndex(quotas.ancestry)
 
     def recharge(self, uid: str, around: Surroundings) -> Iterator[str]:

@@ -38,6 +38,7 @@ class Book:
         default_policy: str,
         quotas: QuotaPlugin,
         kinds: Collection[str],
+        counts_foreign: bool = False,
     ) -> None:
         self._policies = policies
         self._default_policy = default_policy
@@ -51,7 +52,7 @@ class Book:
         self.units: dict[str, QueueUnit] = {}
         self.outcomes: dict[str, Outcome] = {}
         self.ledger = Ledger()
-        self._accounts = Accounts(quotas, kinds)
+        self._accounts = Accounts(quotas, kinds, counts_foreign=counts_foreign)
         self.places = Places()
         self._around = self._look_around()
 
@@ -61,9 +62,8 @@ class Book:
             case QueueUnit():
                 return self._saw_unit(view)
             case PodView():
-                if view.owner is not None:
-                    self.jobs.put_pod(view.owner.uid, view)
-                    self._job_changed(view.owner.uid)
+                self.jobs.put_pod(owner_of(view), view)
+                self._job_changed(owner_of(view))
             case JobView():
                 key = job_key(view)
                 if self.jobs.put(view.uid, key, view.deleting, is_queued(view)):
@@ -84,9 +84,8 @@ class Book:
                 entry = self.ledger.gone(view.key, view.uid)
                 self._update(view.key, entry.effective if entry else None)
             case PodView():
-                if view.owner is not None:
-                    self.jobs.drop_pod(view.owner.uid, view)
-                    self._job_changed(view.owner.uid)
+                self.jobs.drop_pod(owner_of(view), view)
+                self._job_changed(owner_of(view))
             case JobView():
                 key = job_key(view)
                 self.jobs.drop(view.uid, key)
@@ -100,10 +99,10 @@ class Book:
 
     def stuck(self, pod: PodView) -> bool:
         """A terminating pod counts no more (spec 11.9a); whether that is news."""
-        group = self.jobs.pods(pod.owner.uid) if pod.owner else None
-        if group is None or pod.owner is None or not group.set_stuck(pod.uid):
+        group = self.jobs.pods(owner_of(pod))
+        if group is None or not group.set_stuck(pod.uid):
             return False
-        self._job_changed(pod.owner.uid)
+        self._job_changed(owner_of(pod))
         return True
 
     def wrote(self, view: QueueUnit, sending: Sending) -> None:
@@ -344,6 +343,11 @@ def _is_same_version(one: QueueUnit, other: QueueUnit) -> bool:
         and one.resource_version == other.resource_version
         and one.phase is other.phase
     )
+
+
+def owner_of(pod: PodView) -> str:
+    """Under which a pod is found: its owner's UID, or its own if nobody owns it."""
+    return pod.owner.uid if pod.owner else pod.uid
 
 
 def job_key(job: JobView) -> JobKey:

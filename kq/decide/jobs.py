@@ -12,10 +12,14 @@ JobKey = tuple[str, str, str]
 
 
 class JobIndex:
-    """Jobs by UID and by name; `kinds` are the job kinds that are served here."""
+    """Jobs by UID and by name; `kinds` are the job kinds that are served here.
 
-    def __init__(self, kinds: Collection[str]) -> None:
+    `counts_foreign`: pods of no queued job count as those that were left behind (spec 11.9).
+    """
+
+    def __init__(self, kinds: Collection[str], *, counts_foreign: bool = False) -> None:
         self._kinds = frozenset(kinds)
+        self._counts_foreign = counts_foreign
         self._jobs: dict[str, tuple[JobKey, bool, bool]] = {}
         self._by_key: dict[JobKey, str] = {}
         self._groups: dict[str, PodGroup] = {}
@@ -123,9 +127,10 @@ class JobIndex:
         was never queued is foreign. Empty if no pod names a quota.
         """
         group, job = self._groups.get(uid), self._jobs.get(uid)
-        if group is None or group.owner_kind not in self._kinds:
+        if group is None:
             return ""
-        if job is not None and not job[2]:
+        is_foreign = group.owner_kind not in self._kinds or (job is not None and not job[2])
+        if is_foreign and not self._counts_foreign:
             return ""
         return group.quota
 

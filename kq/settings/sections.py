@@ -13,6 +13,7 @@ _UNMATCHED = ("ignore", "hold", "reject")
 _SLIPPED = ("suspend", "count", "ignore")
 _FAILURE = ("Ignore", "Fail")
 _PARENTS = ("refuse", "allow")
+_FOREIGN = ("ignore", "count")
 _NAMESPACE_QUOTA = ("enforce", "default")
 _LEVELS = ("debug", "info", "warning", "error")
 _FORMATS = ("json", "console")
@@ -63,6 +64,8 @@ class QuotaSettings:
     """Limits are multiplied by it (spec 11.2)."""
     parentQuotas: str = one_of(*_PARENTS)
     """Whether a quota marked is-parent takes jobs (spec 11.3)."""
+    foreignPods: str = one_of(*_FOREIGN)
+    """Whether pods of no queued job count to the quota that their label names (spec 11.9)."""
     terminatingLimitSeconds: int = 300
     """A pod that ends for longer no longer counts as live; 0: no limit (spec 11.9a)."""
 

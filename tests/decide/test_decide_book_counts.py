@@ -1,6 +1,7 @@
 """What counts, from the grant to the end of the last pod (spec 11.7-11.9)."""
 
 import msgspec
+import pytest
 from books import JOB, A, B, cpu_used, is_candidate, waiting_book
 from builders import (
     NOW,
@@ -16,7 +17,9 @@ from builders import (
 )
 
 from kq.core import keys
-from kq.core.model import Phase
+from kq.core.model import Owner, Phase
+from kq.decide.book import Book
+from kq.policies import POLICIES
 
 
 def test_reservation_and_pods_are_counted_once():
@@ -95,3 +98,24 @@ def test_a_waiting_unit_is_in_one_queue_only():
     assert known.places.waiting("team-a") is None
     assert next(known.places.in_order("team-b"))[2] == A.key
     assert set(known.take_woken()) == {"team-a", "team-b"}
+
+
+# -- pods of no queued job (spec 11.9) -------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("counted", "used"), [(True, 2000), (False, 0)])
+@pytest.mark.parametrize("owned", [True, False], ids=["of a ReplicaSet", "of nobody"])
+def test_foreign_pods_count_to_the_quota_they_name_if_that_is_set(owned, counted, used):
+    owner = Owner("apps/v1", "ReplicaSet", "web", "uid-of-web", controller=True) if owned else None
+    known = Book(
+        policies=POLICIES,
+        default_policy="Priority",
+        quotas=quotas(quota(cpu=4)),
+        kinds={"Job"},
+        counts_foreign=counted,
+    )
+    foreign = changed(pod(quota="team-a", cpu=2), owner=owner)
+    known.saw(foreign)
+    assert known.usage.of("team-a").get("cpu", 0) == used
+    known.lost(foreign)
+    assert known.usage.of("team-a").get("cpu", 0) == 0
