@@ -72,7 +72,11 @@ class Manager:
         }
         self._hub = self._make_hub()
         self._watches = make_watches(
-            client, self._integrations, counted, self._hub.book.ledger.known
+            client,
+            self._integrations,
+            counted,
+            known=self._hub.book.ledger.known,
+            copied=settings.jobs.copiedAnnotations,
         )
         self._recorder = Recorder(client, clock=utc_now, metrics=counted)
         self._synced = False

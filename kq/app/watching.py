@@ -1,9 +1,11 @@
 """What the manager watches."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+
+import msgspec
 
 from kq.app.process import Counted
-from kq.core import podviews, views
+from kq.core import codec, podviews, views
 from kq.core.kinds import (
     ELASTIC_QUOTA,
     LIMIT_RANGE,
@@ -30,8 +32,12 @@ def make_watches(
     integrations: Mapping[str, JobIntegration],
     counted: Counted,
     known: Callable[[str, str, str], QueueUnit | None],
+    copied: Sequence[str] = (),
 ) -> Watches:
-    """One informer a kind; those of kinds that may be absent look again (spec 4.7)."""
+    """One informer a kind; those of kinds that may be absent look again (spec 4.7).
+
+    `copied` are further domains of annotations that units take over from jobs (spec 2.7).
+    """
     return Watches(
         units=Informer(
             client=client, kind=QUEUE_UNIT, decode=views.unit, metrics=counted, known=known
@@ -54,7 +60,7 @@ def make_watches(
             kind: Informer(
                 client=client,
                 kind=each.kind,
-                decode=_job_decoder(each),
+                decode=job_decoder(each, copied),
                 optional=kind != "Job",
                 metrics=counted,
             )
@@ -76,5 +82,19 @@ def make_watches(
     )
 
 
-def _job_decoder(integration: JobIntegration) -> Callable[[bytes], JobView]:
-    return lambda raw: integration.view(views.decode_object(raw))
+def job_decoder(
+    integration: JobIntegration, copied: Sequence[str] = ()
+) -> Callable[[bytes], JobView]:
+    """Reads jobs of one kind, with the annotations of these domains beside our own."""
+    prefixes = tuple(f"{domain.rstrip('/')}/" for domain in copied)
+
+    def decode(raw: bytes) -> JobView:
+        body = views.decode_object(raw)
+        view = integration.view(body)
+        if not prefixes:
+            return view
+        annotations = codec.mapping(body, "metadata").get("annotations")
+        kept = codec.own_annotations(annotations, prefixes)
+        return msgspec.structs.replace(view, annotations=kept)
+
+    return decode

@@ -94,6 +94,13 @@ def own_annotations(value: object, also: Sequence[str] = ()) -> dict[str, str]:
     }
 
 
+def kept_annotations(value: object) -> dict[str, str]:
+    """The annotations of a unit: all that were copied to it, whatever their domain."""
+    return {
+        share(key): share(text) for key, text in strings(value).items() if key != keys.LAST_APPLIED
+    }
+
+
 def owners(meta: Object) -> tuple[Owner, ...]:
     """The owner references that name something."""
     return tuple(

@@ -70,6 +70,9 @@ MANAGER_ONLY = frozenset(
 WRITTEN_AT_CREATE = frozenset({HAS_ENQUEUED, ENQUEUE_TIMESTAMP, INJECTED})
 """Annotations that the webhook sets at CREATE and keeps if present (W in spec 21)."""
 
+LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+"""A whole manifest: never kept, never copied."""
+
 OWN_DOMAINS = (
     "koord-queue/",
     "kube-queue/",
@@ -77,6 +80,7 @@ OWN_DOMAINS = (
     "quota.scheduling.koordinator.sh/",
     "quota.scheduling.alibabacloud.com/",
     "alibabacloud.com/",
+    "provreq.kueue.x-k8s.io/",
 )
 """Prefixes of the annotations that are kept of a job and copied to its unit (spec 2.7)."""
 

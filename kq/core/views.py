@@ -53,7 +53,7 @@ def unit(raw: bytes) -> QueueUnit:
         created=codec.parse_time(meta.get("creationTimestamp")) or codec.EPOCH,
         deleting=bool(meta.get("deletionTimestamp")),
         labels=share(codec.strings(meta.get("labels"))),
-        annotations=codec.own_annotations(meta.get("annotations")),
+        annotations=codec.kept_annotations(meta.get("annotations")),
         owner_uid=owner.uid if owner else "",
         consumer=_consumer(mapping(spec, "consumerRef")),
         priority=integer(spec.get("priority")),

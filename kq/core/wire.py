@@ -17,7 +17,6 @@ from kq.core.resources import ZERO, Resources
 
 DEPLOYMENT_TOOLS = ("argocd.argoproj.io/", "helm.sh/", "applyset.kubernetes.io/")
 DEPLOYMENT_LABELS = frozenset({"app.kubernetes.io/managed-by", "app.kubernetes.io/instance"})
-CHECK_PARAMETERS = "provreq.kueue.x-k8s.io"
 
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):

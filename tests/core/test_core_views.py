@@ -38,7 +38,7 @@ def test_a_unit_as_the_manager_left_it():
     found = unit_of(
         {
             "labels": {keys.QUOTA_LABEL: "q"},
-            "annotations": {keys.JOB_CREATION: "2026-03-01T12:00:00Z", "other/key": "x"},
+            "annotations": {keys.JOB_CREATION: "2026-03-01T12:00:00Z", keys.LAST_APPLIED: "{}"},
             "ownerReferences": [{"apiVersion": "batch/v1", "kind": "Job", "name": "t", "uid": "j"}],
         },
         {
