@@ -1,14 +1,15 @@
 """Logs: JSON lines on stderr (spec 18.5), or lines for people at a terminal.
 
 Modules log with `structlog.get_logger()`, events in the past tense with keys; what holds for a
-whole piece of work (`component`, `request_id` ...) is bound with `structlog.contextvars`.
+whole piece of work (`component`, `request_id` ...) is told by `WORK`.
 """
 
 import logging
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextvars import ContextVar
 from enum import StrEnum
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 import structlog
@@ -40,6 +41,18 @@ KEYS = (
 """The names of keys, in the order in which a line shows them; others follow."""
 
 
+class Work(Protocol):
+    """A piece of work that goes on."""
+
+    def log_keys(self) -> Mapping[str, str]:
+        """What every line of it bears; asked only when one is written, as most work says nothing."""
+        ...
+
+
+WORK: ContextVar[Work | None] = ContextVar("work", default=None)
+"""What the running task works on."""
+
+
 class LogFormat(StrEnum):
     """How a log line is written."""
 
@@ -68,9 +81,15 @@ class LibraryHandler(logging.Handler):
         log.log(record.levelno, record.getMessage(), exc_info=record.exc_info)
 
 
+def merge_work(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
+    """The line with the keys of the work that goes on; keys of its own count."""
+    work = WORK.get()
+    return event if work is None else {**work.log_keys(), **event}
+
+
 def _shared_processors() -> Sequence[Processor]:
     return (
-        structlog.contextvars.merge_contextvars,
+        merge_work,
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True, key="time"),
     )

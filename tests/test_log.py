@@ -7,7 +7,8 @@ import msgspec
 import pytest
 import structlog
 
-from kq.log import LogFormat, configure
+from kq.log import WORK, LogFormat, configure
+from kq.reconcile.controller import Attended, Request
 
 
 @pytest.fixture(autouse=True)
@@ -18,7 +19,6 @@ def _restored_logging() -> Iterator[None]:
     root.handlers[:] = handlers
     root.setLevel(level)
     structlog.reset_defaults()
-    structlog.contextvars.clear_contextvars()
 
 
 def lines(capture: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
@@ -46,13 +46,15 @@ def test_known_keys_come_first_and_in_one_order(capfd: pytest.CaptureFixture[str
     assert list(line) == ["time", "level", "event", "component", "reason", "extra"]
 
 
-def test_what_is_bound_to_the_context_is_in_every_line(capfd: pytest.CaptureFixture[str]) -> None:
+def test_what_is_worked_on_is_in_every_line(capfd: pytest.CaptureFixture[str]) -> None:
     configure("info", LogFormat.JSON)
-    with structlog.contextvars.bound_contextvars(component="job", request_id="1"):
-        structlog.get_logger().info("suspended")
+    attended = WORK.set(Attended("job", "a1", 31, Request("team", "train", "Job")))
+    structlog.get_logger().info("suspended")
+    WORK.reset(attended)
     structlog.get_logger().info("outside")
     inside, outside = lines(capfd)
-    assert (inside["component"], inside["request_id"]) == ("job", "1")
+    assert (inside["component"], inside["request_id"]) == ("job", "a1-1f")
+    assert (inside["key"], inside["kind"]) == ("team/train", "Job")
     assert "request_id" not in outside
 
 

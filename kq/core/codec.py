@@ -30,8 +30,11 @@ _GO_TIME = re.compile(
 
 def parse_time(text: object) -> datetime | None:
     """The time of an RFC 3339 text, or of Go's default form (spec 21.2); None if it is neither."""
-    if not isinstance(text, str) or not text:
-        return None
+    return _time(text) if isinstance(text, str) and text else None
+
+
+@lru_cache(4096)
+def _time(text: str) -> datetime | None:
     match = _GO_TIME.fullmatch(text)
     if match is not None:
         text = f"{match[1]}T{match[2][:15]}{match[3]}"
@@ -132,7 +135,7 @@ def metadata(meta: Object) -> dict[str, Any]:
 def job_metadata(meta: Object) -> dict[str, Any]:
     """What every JobView has of its job. A job that is being created may have no name yet."""
     return {
-        **metadata({**meta, "name": meta.get("name") or ""}),
+        **metadata(meta if isinstance(meta.get("name"), str) else {**meta, "name": ""}),
         "created": parse_time(meta.get("creationTimestamp")) or EPOCH,
         "deleting": bool(meta.get("deletionTimestamp")),
         "labels": share(strings(meta.get("labels"))),
@@ -143,7 +146,14 @@ def job_metadata(meta: Object) -> dict[str, Any]:
 
 def template_of(template: Object) -> Template:
     """The slim form of a pod template, with the request of one of its pods."""
-    return interned_template(canonical(slim_template(template)))
+    return template_of_json(msgspec.json.encode(template))
+
+
+@lru_cache(8192)
+def template_of_json(wire: bytes) -> Template:
+    """The same of its JSON: an object comes many times with the very same template."""
+    body = msgspec.json.decode(wire)
+    return interned_template(canonical(slim_template(body if isinstance(body, dict) else {})))
 
 
 @lru_cache(8192)

@@ -1,8 +1,9 @@
 """Changes to objects as values: merge patches (RFC 7386), and the JSON patches that do the same."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeGuard
+
+import msgspec
 
 from kq.core.kinds import Object
 from kq.errors import DecodeError
@@ -14,8 +15,7 @@ Path = Sequence[str | int]
 """The way to a place inside an object: keys of maps and indexes of lists."""
 
 
-@dataclass(frozen=True, slots=True)
-class Patch:
+class Patch(msgspec.Struct, frozen=True):
     """A merge patch: maps merge key by key, null removes, anything else replaces."""
 
     body: Mapping[str, Any]

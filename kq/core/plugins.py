@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
 
+import msgspec
+
 from kq.core.model import NamespaceView, QueueUnit
 from kq.core.resources import Resources
 
@@ -28,8 +30,7 @@ class Level:
     minimum: Resources
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(msgspec.Struct, frozen=True):
     """Why a quota or Queue cannot be used: message and reason of spec 20 and 9.8."""
 
     reason: str

@@ -4,6 +4,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import msgspec
+
 from kq.core.keys import PRIORITY
 from kq.core.kinds import Object
 
@@ -21,8 +23,7 @@ class PriorityClassView:
     preemption_policy: str = "PreemptLowerPriority"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DerivedPriority:
+class DerivedPriority(msgspec.Struct, frozen=True, kw_only=True):
     """A job's priority, None if nothing sets one, and what was found on the way.
 
     `class_name` is the class that the job's pods have, also if an annotation decides the value;

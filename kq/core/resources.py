@@ -1,9 +1,10 @@
 """Amounts of resources, as integers: what is asked for, what a limit is, what is in use."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, Self
+
+import msgspec
 
 from kq.core.quantity import NANO, Format, Quantity, parse_quantity
 from kq.errors import DecodeError, QuantityError
@@ -18,8 +19,7 @@ _HUGEPAGES = "hugepages-"
 _QUOTA_PREFIXES = ("requests.", "limits.")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Resources:
+class Resources(msgspec.Struct, frozen=True, eq=False):
     """An amount of each resource that is named: cpu in thousandths, all else in whole units.
 
     A resource named with 0 differs from one not named (a limit of 0 is a limit). Values are

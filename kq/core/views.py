@@ -9,13 +9,12 @@ from typing import Any
 
 import msgspec
 
-from kq.core import codec, keys
+from kq.core import codec, keys, unitread
 from kq.core.codec import integer, listed, mapping
 from kq.core.model import (
     Consumer,
     Grant,
     NamespaceView,
-    Phase,
     PodSet,
     Queue,
     QueueUnit,
@@ -25,16 +24,6 @@ from kq.core.resources import Resources, parse_resources
 from kq.core.shared import share
 from kq.errors import DecodeError
 
-PHASES = {
-    **{phase.value: phase for phase in Phase},
-    "": Phase.ENQUEUED,
-    "SchedReady": Phase.DEQUEUED,
-    "SchedSucceed": Phase.DEQUEUED,
-    "SchedFailed": Phase.ENQUEUED,
-    "Preempted": Phase.DEQUEUED,
-}
-"""Phases by their names on the wire; the old ones are read and never written (spec 9.2, 2.4)."""
-
 MAX_ANNOTATION = 16 * 1024
 PSEUDO_POD_SET = "koord-queue/default-requirement"
 decode_object: Callable[[bytes], dict[str, Any]] = msgspec.json.Decoder(dict[str, Any]).decode
@@ -42,6 +31,15 @@ decode_object: Callable[[bytes], dict[str, Any]] = msgspec.json.Decoder(dict[str
 
 def unit(raw: bytes) -> QueueUnit:
     """A QueueUnit; forms of others are read by spec 2.11."""
+    try:
+        wire = unitread.read(raw)
+    except msgspec.ValidationError:
+        return unit_of_any_form(raw)
+    return unitread.view(wire) if wire.spec.podSet else unit_of_any_form(raw)
+
+
+def unit_of_any_form(raw: bytes) -> QueueUnit:
+    """A unit that somebody else wrote: each part for itself, whatever stands there (22.1)."""
     body = decode_object(raw)
     meta, spec, status = (mapping(body, part) for part in ("metadata", "spec", "status"))
     pod_sets, defect = _pod_sets(spec)
@@ -62,7 +60,7 @@ def unit(raw: bytes) -> QueueUnit:
         pod_sets=pod_sets,
         resource=_resources(spec.get("resource")),
         active=spec.get("active") is not False,
-        phase=PHASES.get(phase),
+        phase=unitread.PHASES.get(phase),
         raw_phase=phase,
         message=str(status.get("message") or ""),
         attempts=integer(status.get("attempts")) or 0,

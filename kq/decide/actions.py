@@ -1,45 +1,41 @@
 """What may be asked for, as values; `kq.reconcile.execute` carries them out."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from kq.core.model import JobView, QueueUnit
 
 
-@dataclass(frozen=True, slots=True)
-class CreateUnit:
+class CreateUnit(msgspec.Struct, frozen=True):
     """Make the unit of a job."""
 
     job: JobView
     body: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class DeleteUnit:
+class DeleteUnit(msgspec.Struct, frozen=True):
     """Remove that unit, by UID."""
 
     unit: QueueUnit
 
 
-@dataclass(frozen=True, slots=True)
-class PatchUnit:
+class PatchUnit(msgspec.Struct, frozen=True):
     """Merge into a unit's spec and metadata."""
 
     unit: QueueUnit
     patch: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class PatchStatus:
+class PatchStatus(msgspec.Struct, frozen=True):
     """Merge into a unit's status."""
 
     unit: QueueUnit
     patch: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class HoldJob:
+class HoldJob(msgspec.Struct, frozen=True):
     """Suspend a job; `cause` is for its owner to read."""
 
     job: JobView
@@ -48,8 +44,7 @@ class HoldJob:
     labels: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class ReleaseJob:
+class ReleaseJob(msgspec.Struct, frozen=True):
     """Let a job run; `released_at` is what koord-queue/job-dequeue-timestamp will say."""
 
     job: JobView
@@ -57,16 +52,14 @@ class ReleaseJob:
     released_at: str
 
 
-@dataclass(frozen=True, slots=True)
-class PatchJob:
+class PatchJob(msgspec.Struct, frozen=True):
     """Merge into a job."""
 
     job: JobView
     patch: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class TellJob:
+class TellJob(msgspec.Struct, frozen=True):
     """An Event on the job."""
 
     job: JobView
@@ -75,8 +68,7 @@ class TellJob:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class TellUnit:
+class TellUnit(msgspec.Struct, frozen=True):
     """An Event on the unit."""
 
     unit: QueueUnit
@@ -85,8 +77,7 @@ class TellUnit:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class LookAgain:
+class LookAgain(msgspec.Struct, frozen=True):
     """Nothing now, but after that many seconds."""
 
     seconds: float

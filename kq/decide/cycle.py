@@ -4,6 +4,8 @@ import heapq
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+import msgspec
+
 from kq.core.messages import Reason, m8
 from kq.core.model import QueueUnit
 from kq.core.plugins import Blocking, Level, OrderKey, Problem, QueuePolicy
@@ -24,8 +26,7 @@ class Outcome:
     failed: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(msgspec.Struct, frozen=True):
     """What a cycle looks at: a Queue's candidates, its policy, and the quotas' chains."""
 
     queue: str

@@ -1,7 +1,8 @@
 """Whether a request fits into a quota beside what is in use (spec 11.2)."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from kq.core.messages import Missing, Reason, m1, m2
 from kq.core.plugins import Level, Problem
@@ -11,8 +12,7 @@ Used = Callable[[str, str], int]
 """What is in use at a level of a resource."""
 
 
-@dataclass(frozen=True, slots=True)
-class Shortage:
+class Shortage(msgspec.Struct, frozen=True):
     """What a request lacks at the first level that lacks something.
 
     `impossible`: the request alone is above the limit, so that it can never fit.

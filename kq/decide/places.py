@@ -2,7 +2,8 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from kq.core.model import Phase, QueueUnit
 from kq.core.plugins import OrderKey, Problem
@@ -10,8 +11,7 @@ from kq.core.resources import Resources
 from kq.decide.waiting import WaitingList
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(msgspec.Struct, frozen=True):
     """A candidate's place: its Queue, its key in the order, and its shape."""
 
     queue: str

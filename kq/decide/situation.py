@@ -1,14 +1,14 @@
 """What the plan for one job rests on, gathered at one moment."""
 
-from dataclasses import dataclass, field
 from datetime import datetime
+
+import msgspec
 
 from kq.core.model import JobView, PodSet, QueueUnit
 from kq.core.priority import DerivedPriority
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PodFacts:
+class PodFacts(msgspec.Struct, frozen=True, kw_only=True):
     """The job's pods: live ones, running ones, live ones that do not run, stuck ones."""
 
     live: int = 0
@@ -17,8 +17,7 @@ class PodFacts:
     stuck: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rules:
+class Rules(msgspec.Struct, frozen=True, kw_only=True):
     """What an administrator chose for jobs that slipped through, and for what is kept."""
 
     slipped: str = "suspend"
@@ -26,8 +25,7 @@ class Rules:
     finished_ttl_seconds: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Situation:
+class Situation(msgspec.Struct, frozen=True, kw_only=True):
     """A job, its unit, and all that decides what is next.
 
     `pod_sets` are the job's with the namespace's defaults filled in. `managed` is spec 5.1 for a
@@ -42,14 +40,14 @@ class Situation:
     unit: QueueUnit | None
     unit_name: str
     name_taken_by: QueueUnit | None = None
-    pods: PodFacts = field(default_factory=PodFacts)
+    pods: PodFacts = PodFacts()
     managed: bool = True
     false_claim: bool = False
     quota: str | None = None
     queue: str = ""
     pod_sets: tuple[PodSet, ...] = ()
-    priority: DerivedPriority = field(default_factory=DerivedPriority)
-    rules: Rules = field(default_factory=Rules)
+    priority: DerivedPriority = DerivedPriority()
+    rules: Rules = Rules()
     first_run: datetime | None = None
     may_hold_at: datetime | None = None
     running_since: datetime | None = None

@@ -1,34 +1,33 @@
 """Where a unit stands: candidate of a Queue, or kept back with a reason of its own (spec 10.7)."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+import msgspec
 
 from kq.core import keys, messages
 from kq.core.messages import Reason
 from kq.core.model import NamespaceView, Phase, Queue, QueueUnit
 from kq.core.plugins import Problem, QuotaPlugin
+from kq.decide.unitspec import DEFECT
 
 STOPPED = ("Hold", "HoldAndDrain")
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(msgspec.Struct, frozen=True):
     """It takes part in the cycles of that Queue."""
 
     queue: str
     quota: str
 
 
-@dataclass(frozen=True, slots=True)
-class KeptBack:
+class KeptBack(msgspec.Struct, frozen=True):
     """It waits for something else; `problem` is None while that needs no word yet."""
 
     queue: str | None
     problem: Problem | None
 
 
-@dataclass(frozen=True, slots=True)
-class NotWaiting:
+class NotWaiting(msgspec.Struct, frozen=True):
     """It holds quota, has ended, or is in back-off."""
 
     queue: str | None
@@ -37,8 +36,7 @@ class NotWaiting:
 Standing = Candidate | KeptBack | NotWaiting
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
+class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
     """What decides a unit's standing beside itself."""
 
     quotas: QuotaPlugin
@@ -46,8 +44,7 @@ class Surroundings:
     namespaces: Mapping[str, NamespaceView]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobFacts:
+class JobFacts(msgspec.Struct, frozen=True, kw_only=True):
     """What is known of the job that the unit stands for."""
 
     missing: bool = False
@@ -118,8 +115,9 @@ def _own_reason(unit: QueueUnit, job: JobFacts) -> Problem | None:
         return Problem(Reason.PENDING, messages.m21(name))
     if not unit.active:
         return Problem(Reason.INACTIVE, _inactive_message(unit))
-    if unit.defect:
-        return Problem(Reason.MISCONFIGURED, unit.defect)
+    defect = unit.annotations.get(DEFECT) or unit.defect
+    if defect:
+        return Problem(Reason.MISCONFIGURED, defect)
     if job.lingering_pods:
         return Problem(Reason.PENDING, messages.M32)
     return None

@@ -1,7 +1,6 @@
 """What arrives from the API server against what is known: the differences, as changes; no I/O."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Generic
 
 import msgspec
@@ -44,8 +43,7 @@ def read_page(body: bytes) -> Page:
     return Page(page.metadata.resourceVersion, page.items or [], page.metadata.continue_)
 
 
-@dataclass(frozen=True, slots=True)
-class Change(Generic[V]):
+class Change(msgspec.Struct, Generic[V], frozen=True):
     """One object came (`old` None), changed, or went (`new` None)."""
 
     old: V | None

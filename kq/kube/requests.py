@@ -1,7 +1,6 @@
 """A verb and an object's address, as an HTTP request, and how it may be sent; no I/O."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, TypedDict
 from urllib.parse import quote, urlencode
@@ -29,8 +28,7 @@ class Verb(StrEnum):
     DELETE = "delete"
 
 
-@dataclass(frozen=True, slots=True)
-class PreparedRequest:
+class PreparedRequest(msgspec.Struct, frozen=True):
     """One request but for its body: ready to be sent below the server's base URL."""
 
     method: str
@@ -44,8 +42,7 @@ class PreparedRequest:
         return f"{self.path}?{urlencode(self.query)}" if self.query else self.path
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
+class Options(msgspec.Struct, frozen=True):
     """How one request is sent, whatever it says."""
 
     timeout: float = 30.0

@@ -2,16 +2,17 @@
 
 import asyncio
 from contextlib import suppress
-from dataclasses import dataclass
 from enum import IntEnum, auto
 from itertools import count
 from secrets import token_hex
+from time import monotonic
 from typing import NamedTuple, Protocol
 
+import msgspec
 import structlog
-from structlog.contextvars import bound_contextvars
 
 from kq.errors import KqError, TerminalError
+from kq.log import WORK
 from kq.metrics import Metrics, ReconcileResult
 from kq.workqueue.queue import QueueShutDown, WorkQueue
 
@@ -29,11 +30,25 @@ class Request(NamedTuple):
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Result:
+class Result(msgspec.Struct, frozen=True, kw_only=True):
     """What a reconcile that succeeded asks for: another one after so many seconds, or nothing."""
 
     requeue_after: float | None = None
+
+
+class Attended(NamedTuple):
+    """A request in the hands of a controller, numbered: `prefix` is one of this start of it."""
+
+    component: str
+    prefix: str
+    number: int
+    request: Request
+
+    def log_keys(self) -> dict[str, str]:
+        """What every line of this reconcile bears."""
+        keys = {"component": self.component, "request_id": f"{self.prefix}-{self.number:x}"}
+        keys["key"] = str(self.request)
+        return keys | {"kind": self.request.kind} if self.request.kind else keys
 
 
 class Reconciler(Protocol):
@@ -121,16 +136,15 @@ class Controller:
                 await asyncio.sleep(0)
 
     async def _attend(self, request: Request) -> None:
-        # The counter makes it one of this process, the prefix one of this start of it.
-        request_id = f"{self._prefix}-{next(self._numbers):x}"
-        with bound_contextvars(component=self._name, request_id=request_id, **_keys_of(request)):
-            with self._metrics.seconds.time():
-                outcome = await self._outcome(request)
-            match outcome:
-                case Result():
-                    self._succeeded(request, outcome)
-                case _:
-                    self._failed(request, outcome)
+        attended = WORK.set(Attended(self._name, self._prefix, next(self._numbers), request))
+        started = monotonic()
+        outcome = await self._outcome(request)
+        self._metrics.seconds.observe(monotonic() - started)
+        if isinstance(outcome, Result):
+            self._succeeded(request, outcome)
+        else:
+            self._failed(request, outcome)
+        WORK.reset(attended)
 
     async def _outcome(self, request: Request) -> Result | Exception:
         """What came of the reconcile; one that fails must not stop those of others."""
@@ -179,12 +193,6 @@ class Controller:
 
     def _count(self, result: ReconcileResult) -> None:
         self._metrics.results[result].inc()
-
-
-def _keys_of(request: Request) -> dict[str, str]:
-    """The request as keys of the log."""
-    keys = {"key": str(request)}
-    return keys | {"kind": request.kind} if request.kind else keys
 
 
 def _is_cancelled() -> bool:

@@ -1,9 +1,10 @@
 """Brings one job and its unit to where they should be; what that is says `decide.plan`."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from typing import Any
+
+from msgspec.structs import replace
 
 from kq.core import keys
 from kq.core.messages import S13, S14

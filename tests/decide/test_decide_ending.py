@@ -1,6 +1,5 @@
 """The end of a unit: its job has ended, goes, or is gone (spec 9.5 q and v, 9.14, 9.16)."""
 
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -14,6 +13,7 @@ from builders import (
     situation,
     unit,
 )
+from msgspec.structs import replace
 from plans import LIVE, RUNNING, kinds, status
 
 from kq.core.model import Condition, Phase

@@ -1,6 +1,5 @@
 """What a job needs next while it waits, runs and changes (spec 5.12, 5.13, 9)."""
 
-from dataclasses import replace
 from datetime import timedelta
 
 import msgspec
@@ -17,6 +16,7 @@ from builders import (
     unit,
     unit_by_hand,
 )
+from msgspec.structs import replace
 from plans import DEQUEUED, LIVE, PENDING, RUNNING, STUCK, event, kinds, one, status
 
 from kq.core import keys

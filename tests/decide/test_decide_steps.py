@@ -1,9 +1,10 @@
 """Plans carried out one after the other, as the shell does it, until nothing is left to do."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import msgspec
 from builders import NOW, as_bytes, at, granted, job_view, pod_set, situation
+from msgspec.structs import replace
 
 from kq.core import codec, keys, views
 from kq.core.model import JobState, JobView, Phase, QueueUnit

@@ -1,7 +1,5 @@
 """The plan for one job is total: any job, any unit, any pods."""
 
-from dataclasses import replace
-
 from builders import (
     NOW,
     at,
@@ -13,6 +11,7 @@ from builders import (
 )
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from kq.core import keys
 from kq.core.model import JobState, Owner, Phase

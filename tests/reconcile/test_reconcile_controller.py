@@ -3,11 +3,11 @@ from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
 import pytest
-import structlog
 from prometheus_client import CollectorRegistry
 from structlog.testing import capture_logs
 
 from kq.errors import DecodeError, KqError, TerminalError
+from kq.log import WORK, merge_work
 from kq.metrics import Metrics
 from kq.reconcile.controller import Controller, Failure, Request, Result, failure_of
 from kq.workqueue.queue import WorkQueue
@@ -71,8 +71,7 @@ class Desk:
 
 @pytest.fixture
 def logs() -> Iterator[list[Any]]:
-    merge = structlog.contextvars.merge_contextvars
-    with capture_logs(processors=[merge]) as captured:
+    with capture_logs(processors=[merge_work]) as captured:
         yield captured
 
 
@@ -333,7 +332,9 @@ async def test_each_reconcile_has_an_id_of_its_own_in_the_log() -> None:
     ids = []
 
     async def note(_: Request) -> Result:
-        ids.append(structlog.contextvars.get_contextvars()["request_id"])
+        work = WORK.get()
+        assert work is not None
+        ids.append(work.log_keys()["request_id"])
         return Result()
 
     desk = Desk(note, note)
@@ -341,7 +342,7 @@ async def test_each_reconcile_has_an_id_of_its_own_in_the_log() -> None:
     desk.queue.add(B)
     await desk.run()
     assert len(set(ids)) == 2
-    assert "request_id" not in structlog.contextvars.get_contextvars()
+    assert WORK.get() is None
 
 
 async def test_every_reconcile_is_timed() -> None:
