@@ -45,7 +45,7 @@ class Work(Protocol):
     """A piece of work that goes on."""
 
     def log_keys(self) -> Mapping[str, str]:
-        """What every line of it bears; asked only when one is written, as most work says nothing."""
+        """What every line of it bears; asked only when one is written: most work says nothing."""
         ...
 
 

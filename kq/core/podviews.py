@@ -80,7 +80,7 @@ def pod(raw: bytes) -> PodView | None:
     """A Pod that a controller owns or that carries a quota label; None for any other."""
     try:
         wire = _read(raw)
-    except msgspec.ValidationError:
+    except (msgspec.ValidationError, RecursionError):
         wire = _made_readable(raw)
     meta = wire.metadata
     labels = meta.labels or {}

@@ -20,22 +20,33 @@ from kq.core.model import (
     QueueUnit,
     Quota,
 )
+from kq.core.nesting import shallow
 from kq.core.resources import Resources, parse_resources
 from kq.core.shared import share
 from kq.errors import DecodeError
 
 MAX_ANNOTATION = 16 * 1024
 PSEUDO_POD_SET = "koord-queue/default-requirement"
-decode_object: Callable[[bytes], dict[str, Any]] = msgspec.json.Decoder(dict[str, Any]).decode
+_decode: Callable[[bytes], dict[str, Any]] = msgspec.json.Decoder(dict[str, Any]).decode
+
+
+def decode_object(raw: bytes) -> dict[str, Any]:
+    """The object as a map; msgspec.DecodeError for what is no JSON map."""
+    try:
+        return _decode(raw)
+    except RecursionError:
+        return _decode(shallow(bytes(raw)))
 
 
 def unit(raw: bytes) -> QueueUnit:
     """A QueueUnit; forms of others are read by spec 2.11."""
     try:
         wire = unitread.read(raw)
+        return unitread.view(wire) if wire.spec.podSet else unit_of_any_form(raw)
     except msgspec.ValidationError:
         return unit_of_any_form(raw)
-    return unitread.view(wire) if wire.spec.podSet else unit_of_any_form(raw)
+    except RecursionError:
+        return unit_of_any_form(shallow(bytes(raw)))
 
 
 def unit_of_any_form(raw: bytes) -> QueueUnit:

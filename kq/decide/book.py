@@ -26,6 +26,8 @@ from kq.decide.turns import turn_of
 from kq.decide.usage import UsageIndex
 
 View = QueueUnit | PodView | JobView | Queue | NamespaceView
+FALLBACK = "Priority"
+"""What an unknown policy counts as (spec 10.6)."""
 
 
 class Book:
@@ -333,7 +335,8 @@ class Book:
         return () if isinstance(chain, Problem) else chain
 
     def _policy(self, queue: Queue) -> QueuePolicy:
-        return self._policies.get(queue.policy) or self._policies[self._default_policy]
+        name = queue.policy or self._default_policy
+        return self._policies.get(name) or self._policies[FALLBACK]
 
 
 def _is_same_version(one: QueueUnit, other: QueueUnit) -> bool:

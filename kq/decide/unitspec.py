@@ -5,11 +5,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from kq.core import codec, keys, wire
-from kq.core.model import JobView, PodSet, QueueUnit
+from kq.core.model import Grant, JobView, PodSet, QueueUnit, Template
 from kq.core.wire import Wanted
 from kq.decide.situation import Situation
 
 MAX_NAME = 253
+DEFECT = "koord-queue/defect"
+"""On a unit: why its job cannot be counted, in the words of M16. What the pod sets say is not meant
+then, and this goes in the same write that corrects them."""
 
 
 def unit_name(job: JobView, suffix: str = "") -> str:
@@ -35,6 +38,10 @@ def wanted(now: Situation) -> Wanted:
     annotations[keys.JOB_CREATION] = codec.format_time(job.created)
     value = now.priority.value
     annotations[keys.DERIVED_PRIORITY] = "" if value is None else str(value)
+    annotations.pop(DEFECT, None)  # no job's word
+    defect = _defect(now)
+    if defect is not None:
+        annotations[DEFECT] = defect
     if now.quota:
         labels[keys.QUOTA_LABEL] = now.quota
     return Wanted(
@@ -45,6 +52,11 @@ def wanted(now: Situation) -> Wanted:
         priority_class=now.priority.class_name or "",
         pod_sets=now.pod_sets,
     )
+
+
+def _defect(now: Situation) -> str | None:
+    """Why the job's pods cannot be counted (spec 12.7, 22.1); None if they can."""
+    return next((each.template.defect for each in now.pod_sets if each.template.defect), None)
 
 
 def creation(now: Situation) -> dict[str, Any]:
@@ -61,11 +73,14 @@ def difference(now: Situation, unit: QueueUnit) -> dict[str, Any]:
     want = wanted(now)
     meta: dict[str, Any] = {}
     labels = _missing(_kept_quota(want.labels, unit), unit.labels)
-    annotations = _missing(want.annotations, unit.annotations)
+    annotations: dict[str, str | None] = {**_missing(want.annotations, unit.annotations)}
+    if DEFECT in unit.annotations and DEFECT not in want.annotations:
+        annotations[DEFECT] = None
     spec = _priority(want, unit) | _activation(now.job, unit)
     if want.queue and want.queue != unit.queue and not unit.holds_quota:
         spec["queue"] = want.queue
-    spec |= _pod_sets(want.pod_sets, unit)
+    if not (unit.holds_quota and DEFECT in want.annotations):
+        spec |= _pod_sets(want.pod_sets, unit)
     if labels:
         meta["labels"] = labels
     if annotations:
@@ -146,27 +161,38 @@ def _replacing(total: Mapping[str, str], unit: QueueUnit) -> dict[str, str | Non
 
 
 def held_pod_sets(want: tuple[PodSet, ...], unit: QueueUnit) -> tuple[PodSet, ...]:
-    """The unit's pod sets with the counts that it holds from now on (spec 9.17).
+    """The job's pod sets as a unit that holds quota has them: as granted, with the counts that it
+    holds from now on (spec 2.8, 9.17).
 
     Pods that have ended lower a count by themselves; only a change of the job's own spec takes
     grants back, or asks for more.
     """
-    counts = {each.name: each for each in want}
-    grants = {each.name: each.replicas for each in unit.grants}
+    have = {each.name: each for each in unit.pod_sets}
+    grants = {each.name: each for each in unit.grants}
     return tuple(
         PodSet(
             name=each.name,
-            count=_held_count(counts[each.name], grants.get(each.name, each.count)),
-            template=each.template,
+            count=_held_count(each, grants.get(each.name)),
+            template=_held_template(each, have.get(each.name), grants.get(each.name)),
             min_count=each.min_count,
         )
-        if each.name in counts
-        else each
-        for each in unit.pod_sets
+        for each in want
     )
 
 
-def _held_count(job: PodSet, granted: int) -> int:
+def _held_template(job: PodSet, unit: PodSet | None, grant: Grant | None) -> Template:
+    """The unit's own, unless it is not what was granted: then somebody edited it (spec 22.1)."""
+    if unit is None:
+        return job.template
+    granted = grant.resources if grant is not None else None
+    if granted is None or grant is None:
+        return unit.template
+    is_granted = unit.template.request.times(grant.replicas) == granted
+    return unit.template if is_granted else job.template
+
+
+def _held_count(job: PodSet, grant: Grant | None) -> int:
+    granted = job.count if grant is None else grant.replicas
     if granted > job.wanted:
         return min(job.count, job.wanted)
     return max(granted, job.count)

@@ -28,10 +28,9 @@ BURST = 25
 REFILL = timedelta(seconds=300)
 LONGEST_MESSAGE = 1024
 LONGEST_NAME = 253
-MOST_PENDING = 1000
-MOST_REMEMBERED = 4096
+MOST_PENDING = 8192
+MOST_REMEMBERED = 8192
 TRIES = 3
-_BATCH = 4
 _PAUSE = 1.0
 _WORTH_ANOTHER_TRY = (TooManyRequests, ServerError, Unreachable, Indeterminate)
 
@@ -81,7 +80,9 @@ class Recorder:
         clock: Callable[[], datetime],
         component: str = "koord-queue",
         metrics: RecorderMetrics | None = None,
+        most_pending: int = MOST_PENDING,
     ) -> None:
+        self._most_pending = most_pending
         self._client = client
         self._clock = clock
         self._component = component
@@ -109,7 +110,8 @@ class Recorder:
         """Writes what is noted, until cancelled."""
         while True:
             await self._wake.wait()
-            if not await self._write_batch():
+            # One at a time: an API server that is busy has releases of jobs to answer first.
+            if not await self._write_next():
                 await asyncio.sleep(_PAUSE)
 
     async def flush(self, timeout: float = 2.0) -> None:
@@ -117,28 +119,24 @@ class Recorder:
         with suppress(TimeoutError):
             async with asyncio.timeout(timeout):
                 while self._pending:
-                    await self._write_batch()
+                    await self._write_next()
 
     def _put(self, key: _Key) -> None:
         self._pending[key] = None
-        if len(self._pending) > MOST_PENDING:
+        if len(self._pending) > self._most_pending:
             self._pending.popitem(last=False)
             self._metrics.events("dropped")
         self._wake.set()
 
-    async def _write_batch(self) -> bool:
-        """Whether everything that was taken up got written, or never will be."""
-        keys = [
-            self._pending.popitem(last=False)[0] for _ in range(min(_BATCH, len(self._pending)))
-        ]
+    async def _write_next(self) -> bool:
+        """Whether the oldest note got written, or never will be."""
+        key, _ = self._pending.popitem(last=False)
         try:
-            async with asyncio.TaskGroup() as group:
-                for key in keys:
-                    group.create_task(self._write(key), name=f"event {key.reason}")
+            await self._write(key)
         finally:
             if not self._pending:
                 self._wake.clear()
-        return not any(key in self._pending for key in keys)
+        return key not in self._pending
 
     async def _write(self, key: _Key) -> None:
         note = self._notes.get(key)

@@ -5,6 +5,7 @@ from typing import Generic
 
 import msgspec
 
+from kq.core.nesting import shallow
 from kq.errors import DecodeError
 from kq.kube.store import Indexer, Store, V
 from kq.kube.watch import Event, EventType, ObjectMeta, read_meta
@@ -32,10 +33,17 @@ class Page(msgspec.Struct, frozen=True):
 _decoder = msgspec.json.Decoder(_Page)
 
 
+def _decoded(body: bytes) -> _Page:
+    try:
+        return _decoder.decode(body)
+    except RecursionError:
+        return _decoder.decode(shallow(body))
+
+
 def read_page(body: bytes) -> Page:
     """The page; DecodeError for whatever is not one, so that it is never taken for an empty one."""
     try:
-        page = _decoder.decode(body)
+        page = _decoded(body)
     except msgspec.DecodeError as err:
         raise DecodeError(f"the answer is no list: {err}") from err
     if not page.kind.endswith("List") or not page.metadata.resourceVersion:

@@ -9,6 +9,7 @@ import msgspec
 
 from kq.backoff import exponential
 from kq.core.kinds import ResourceKind
+from kq.core.nesting import shallow
 from kq.kube.errors import (
     ApiError,
     Gone,
@@ -120,6 +121,12 @@ class WatchState:
 
     def line(self, line: bytes) -> Event | Skipped | Relist | Resume | None:
         """What one line says; None for a bookmark."""
+        try:
+            return self._line(line)
+        except RecursionError:
+            return self._line(shallow(line))
+
+    def _line(self, line: bytes) -> Event | Skipped | Relist | Resume | None:
         try:
             read = _decode_line(line)
             if read.type == EventType.ERROR:

@@ -16,6 +16,7 @@ from kq.decide.standing import (
     quota_of,
     standing_of,
 )
+from kq.decide.unitspec import DEFECT
 
 NO_JOB = JobFacts(missing=True)
 LINES = (queue(), queue("special"))
@@ -92,6 +93,13 @@ def test_a_unit_that_nothing_keeps_back_is_a_candidate():
             around(),
             (Reason.MISCONFIGURED, "cpu in requests of container main is x, not a quantity"),
             id="M16",
+        ),
+        pytest.param(
+            unit(annotations={DEFECT: "spec.parallelism is 2000000, not a number"}),
+            JobFacts(),
+            around(),
+            (Reason.MISCONFIGURED, "spec.parallelism is 2000000, not a number"),
+            id="M16 of its job",
         ),
         pytest.param(
             unit(),

@@ -3,15 +3,17 @@
 import hashlib
 import re
 
+import msgspec
 import pytest
 from builders import at, job_view, pod_set, situation, unit, unit_by_hand
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kq.core import keys
-from kq.core.model import Phase
+from kq.core.model import Phase, PodSet
 from kq.core.priority import DerivedPriority
-from kq.decide.unitspec import creation, difference, other_unit_name, unit_name
+from kq.core.resources import ZERO
+from kq.decide.unitspec import DEFECT, creation, difference, other_unit_name, unit_name
 
 DIGEST = hashlib.sha256(b"job-train").hexdigest()[:8]
 NAME = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
@@ -239,6 +241,28 @@ def test_a_unit_that_holds_quota_keeps_its_templates():
     assert difference(situation(job), unit(phase=Phase.RUNNING)) == {}
 
 
+def test_a_unit_that_holds_quota_takes_over_no_change_of_its_namespaces_defaults():
+    """Spec 12.3a."""
+    job = job_view(pod_sets=(pod_set(cpu=1, memory="1Gi"),))
+    assert difference(situation(job), unit(phase=Phase.RUNNING)) == {}
+
+
+@pytest.mark.parametrize(
+    "edited",
+    [
+        pytest.param(pod_set(cpu="1m"), id="cheaper"),
+        pytest.param(pod_set(count=9), id="more"),
+        pytest.param(pod_set("other"), id="of another name"),
+    ],
+)
+def test_pod_sets_edited_while_quota_is_held_are_set_back_from_the_job(edited):
+    """Spec 22.1."""
+    granted = unit(phase=Phase.RUNNING)
+    each = msgspec.structs.replace(granted, pod_sets=(edited,))
+    patch = difference(situation(), each)
+    assert patch["spec"]["podSet"] == difference(situation(), unit(pod_sets=()))["spec"]["podSet"]
+
+
 def test_equal_quantities_written_otherwise_are_no_change():
     """Case C2."""
     job = job_view(pod_sets=(pod_set(cpu="1000m", memory="1024Mi"),))
@@ -262,3 +286,43 @@ def test_a_unit_made_by_hand_is_adopted_with_what_the_job_says():
     assert "queue" not in patch["spec"]
     assert patch["metadata"]["annotations"][keys.JOB_CREATION] == "2026-03-01T12:00:00Z"
     assert at(0) == job_view().created
+
+
+HUGE = "spec.parallelism is 2000000, not a number from 0 to 1000000"
+
+
+def uncountable():
+    """What is gathered of a job whose count cannot be used."""
+    each = pod_set(count=0)
+    return situation(
+        pod_sets=(
+            PodSet(
+                name=each.name,
+                count=0,
+                wanted=0,
+                template=msgspec.structs.replace(each.template, request=ZERO, defect=HUGE),
+            ),
+        )
+    )
+
+
+def test_a_unit_whose_job_cannot_be_counted_says_so_and_not_only_a_count_of_none():
+    """Spec 12.7: it would else be let go as one that asks for nothing."""
+    assert creation(uncountable())["metadata"]["annotations"][DEFECT] == HUGE
+
+
+def test_the_correction_of_a_job_comes_with_its_true_counts_in_one_write():
+    annotations = {**unit().annotations, DEFECT: HUGE}
+    patch = difference(situation(), unit(pod_sets=(pod_set(count=0),), annotations=annotations))
+    assert patch["metadata"]["annotations"] == {DEFECT: None}
+    assert [each["count"] for each in patch["spec"]["podSet"]] == [1]
+
+
+def test_a_job_that_can_no_longer_be_counted_takes_no_grants_back():
+    patch = difference(uncountable(), unit(phase=Phase.RUNNING))
+    assert patch == {"metadata": {"annotations": {DEFECT: HUGE}}}
+
+
+def test_no_job_says_of_itself_that_it_cannot_be_counted():
+    job = job_view(annotations={DEFECT: "of a stranger"})
+    assert DEFECT not in creation(situation(job))["metadata"]["annotations"]

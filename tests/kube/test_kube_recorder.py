@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kq.kube.client import Client
-from kq.kube.recorder import BURST, MOST_PENDING, Allowances, ObjectRef, Recorder, cut, event_name
+from kq.kube.recorder import BURST, Allowances, ObjectRef, Recorder, cut, event_name
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 UNIT = ObjectRef("scheduling.x-k8s.io/v1alpha1", "QueueUnit", "ns", "a", "uid-a")
@@ -35,10 +35,12 @@ class Metrics:
 
 
 class Recording:
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, most_pending: int = 1000) -> None:
         self.clock = Clock()
         self.metrics = Metrics()
-        self.recorder = Recorder(client, clock=self.clock, metrics=self.metrics)
+        self.recorder = Recorder(
+            client, clock=self.clock, metrics=self.metrics, most_pending=most_pending
+        )
 
 
 @asynccontextmanager
@@ -158,13 +160,14 @@ def test_an_object_may_have_one_more_event_each_five_minutes() -> None:
 
 @pytest.mark.looptime
 async def test_a_full_recorder_forgets_the_oldest(api: FakeApi, client: Client) -> None:
-    made = Recording(client)
-    for number in range(MOST_PENDING + 7):
+    most = 50
+    made = Recording(client, most)
+    for number in range(most + 7):
         regarding = UNIT._replace(name=f"u{number}", uid=f"{number}")
         made.recorder.event(regarding, "Normal", "Scheduled", "ok")
     assert made.metrics.outcomes == ["dropped"] * 7
     await made.recorder.flush(60)
-    assert len(events(api)) == MOST_PENDING
+    assert len(events(api)) == most
     assert not any(event["involvedObject"]["name"] == "u0" for event in events(api))
 
 
