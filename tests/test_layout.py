@@ -20,7 +20,7 @@ LARGE = {
 }
 """Modules that are one thing although they are long."""
 PACKAGE_MODULES = 13
-FULL_PACKAGES = {"core": 19, "decide": 26, "reconcile": 19}
+FULL_PACKAGES = {"core": 19, "decide": 26, "reconcile": 20}
 """The vocabulary, the law, and one reconciler a module."""
 PUBLIC_METHODS = 10
 MANY_METHODS = {"Book", "Client", "JobIndex"}

@@ -4,6 +4,7 @@ Every write names the version and UID that it was decided on. What is gone alrea
 a conflict is no error, the key comes again (spec 9.11, 22.1).
 """
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -28,10 +29,13 @@ from kq.decide.actions import (
 )
 from kq.jobs.integration import JobIntegration
 from kq.kube.client import Client
-from kq.kube.errors import Invalid, NotFound, TooLarge
+from kq.kube.errors import Conflict, Invalid, NotFound, TooLarge
 from kq.reconcile.controller import Result
 from kq.reconcile.events import Teller
 from kq.reconcile.hub import Hub
+
+STALE = 1.0
+"""Seconds for which a conflict waits for the watch to show why."""
 
 log = structlog.get_logger()
 
@@ -51,19 +55,22 @@ class Executor:
         self._hub = hub
         self._teller = teller
         self._integrations = integrations
-        self._awaited: dict[tuple[str, str], tuple[str, str]] = {}
 
     def awaits(self, job: JobView) -> bool:
-        """Whether the view is older than our own last write of the job."""
-        written = self._awaited.get((job.kind.kind, job.key))
-        if written == (job.uid, job.resource_version):
-            return True
+        """Whether the view is older than our own last write of the job, or than what refused it.
+
+        A refusal that nothing newer explains within a while is tried again.
+        """
+        if self._hub.awaits(job):
+            refused_at = self._hub.refused_at(job)
+            if refused_at is None or _now() - refused_at < STALE:
+                return True
         self.forget(job.kind.kind, job.key)
         return False
 
     def forget(self, kind: str, key: str) -> None:
         """No job of that name is awaited any more."""
-        self._awaited.pop((kind, key), None)
+        self._hub.forget_write(kind, key)
 
     async def execute(self, actions: Sequence[Action]) -> Result:
         """All of them, in order; when to look again."""
@@ -160,10 +167,13 @@ class Executor:
         except NotFound:
             log.debug("job is gone already", job=job.key)
             return
+        except Conflict:
+            self._hub.note_write(job, refused_at=_now())
+            raise
         except Invalid as err:
             self._teller.tell(job, True, "ResumeFailed", f"the job was not changed: {err}")
             raise
-        self._awaited[job.kind.kind, job.key] = (job.uid, job.resource_version)
+        self._hub.note_write(job)
         self._log_job(action)
 
     def _log_job(self, action: HoldJob | ReleaseJob | PatchJob) -> None:
@@ -173,6 +183,10 @@ class Executor:
                 self._teller.tell(job, False, "Suspended", cause)
             case ReleaseJob(job=job, unit=unit):
                 log.info("job released", job=job.key, kind=job.kind.kind, unit=unit.key)
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
 
 
 def _marks(annotations: Mapping[str, str | None], labels: Mapping[str, str] | None = None) -> Patch:

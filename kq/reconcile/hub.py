@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from kq.core.kinds import ResourceKind
-from kq.core.model import QueueUnit
+from kq.core.model import JobView, Phase, QueueUnit
 from kq.decide.book import Book
 from kq.decide.jobs import named_job
 from kq.decide.ledger import Sending
@@ -51,6 +51,7 @@ class Hub:
         self.queues = queues
         self._kinds = kinds
         self._status_due: set[str] = set()
+        self._written: dict[tuple[str, str], tuple[str, str, float | None]] = {}
 
     def pump(self) -> None:
         """Hand on what has come up in the book since the last call."""
@@ -64,7 +65,9 @@ class Hub:
     def wrote(self, unit: QueueUnit, sending: Sending) -> None:
         """The API server answered our write of a unit with this."""
         self.book.wrote(unit, sending)
-        self.enqueue_job_of(unit)
+        evicted = unit.condition("Evicted")
+        if unit.phase is not Phase.RUNNING or (evicted is not None and evicted.status):
+            self.enqueue_job_of(unit)  # once it runs, only an event gives it something to do
         self.pump()
 
     def expected(self, uid: str) -> None:
@@ -80,12 +83,36 @@ class Hub:
             self.enqueue_job_of(unit)
         self.pump()
 
-    def enqueue_job_of(self, unit: QueueUnit) -> None:
-        """Look at the unit's job, if it is of a kind that is served."""
+    def enqueue_job_of(self, unit: QueueUnit, seconds: float = 0.0) -> None:
+        """Look at the unit's job in so many seconds, if it is of a kind that is served."""
         job = named_job(unit)
-        if job is not None and job[0] in self._kinds:
-            kind, namespace, name = job
-            self.queues.job.add(Request(namespace, name, kind))
+        if job is None or job[0] not in self._kinds:
+            return
+        kind, namespace, name = job
+        request = Request(namespace, name, kind)
+        if seconds:
+            self.queues.job.add_after(request, seconds)
+        else:
+            self.queues.job.add(request)
+
+    def note_write(self, job: JobView, refused_at: float | None = None) -> None:
+        """The job was written, or a write was refused as it has changed: the view is old now."""
+        self._written[job.kind.kind, job.key] = (job.uid, job.resource_version, refused_at)
+
+    def awaits(self, job: JobView | None) -> bool:
+        """Whether the view is older than the job is known to be."""
+        known = self._written.get((job.kind.kind, job.key)) if job is not None else None
+        return (
+            known is not None and job is not None and known[:2] == (job.uid, job.resource_version)
+        )
+
+    def refused_at(self, job: JobView) -> float | None:
+        """When a write on this view of the job was refused; None if it was not."""
+        return self._written[job.kind.kind, job.key][2] if self.awaits(job) else None
+
+    def forget_write(self, kind: str, key: str) -> None:
+        """Nothing newer of that job is awaited any more."""
+        self._written.pop((kind, key), None)
 
     def status_due(self, queue: str | None) -> None:
         """The counts of a Queue have changed: look soon, at all changes till then."""

@@ -12,7 +12,7 @@ from kq.decide.book import job_key
 from kq.decide.plan import plan_job
 from kq.metrics import SchedulingMetrics
 from kq.reconcile.controller import Request, Result
-from kq.reconcile.execute import Executor
+from kq.reconcile.execute import STALE, Executor
 from kq.reconcile.gather import Gatherer
 from kq.reconcile.hub import Hub
 from kq.reconcile.strikes import Strikes
@@ -55,7 +55,8 @@ class IntakeReconciler:
         if self._hub.book.jobs.unit_of(job.uid, job_key(job)) is not None:
             return Result()
         if self._executor.awaits(job):
-            return Result()
+            refused = self._hub.refused_at(job) is not None
+            return Result(requeue_after=STALE) if refused else Result()
         now = await self._gatherer.situation(
             job, None, self._clock(), self._strikes.may_hold_at(job.uid)
         )

@@ -16,7 +16,7 @@ from kq.decide.plan import plan_job
 from kq.decide.situation import Situation
 from kq.metrics import SchedulingMetrics
 from kq.reconcile.controller import Request, Result
-from kq.reconcile.execute import Executor
+from kq.reconcile.execute import STALE, Executor
 from kq.reconcile.gather import Gatherer
 from kq.reconcile.hub import Hub
 from kq.reconcile.strikes import Strikes
@@ -66,7 +66,8 @@ class JobReconciler:
             return await self._without_job(request)
         self._missing_since.pop(request, None)
         if self._executor.awaits(job):
-            return Result()
+            refused = self._hub.refused_at(job) is not None
+            return Result(requeue_after=STALE) if refused else Result()
         unit = self._hub.book.jobs.unit_of(job.uid, job_key(job))
         entry = self._hub.book.ledger.get(unit.key) if unit else None
         if entry is None or entry.settled is None:

@@ -7,15 +7,15 @@ keys on work queues. They never wait.
 import asyncio
 from collections.abc import Callable, Iterable
 
-import msgspec
-
 from kq.core.model import JobView, NamespaceView, PodView, Queue, QueueUnit, Quota
 from kq.core.plugins import QuotaPlugin
 from kq.core.podviews import PriorityClass, Raw
+from kq.decide.jobs import named_job
 from kq.decide.places import Place
 from kq.kube.replica import Change
 from kq.reconcile.controller import Request
 from kq.reconcile.hub import Hub
+from kq.reconcile.wakes import job_matters, pod_matters
 from kq.reconcile.watches import Watches
 
 QuotaMaker = Callable[[Iterable[Quota]], QuotaPlugin]
@@ -77,11 +77,14 @@ class Wiring:
             for job in informer.lister.values():
                 self._expect(job)
 
-    def _expect(self, job: JobView) -> None:
+    def _expect(self, job: JobView) -> bool:
+        """Whether a unit is about to be made of the job."""
         place = self._place_of(job)
-        if place is not None:
-            self._hub.book.expect(job.uid, place)
-            self._hub.queues.intake.add(Request(job.namespace, job.name, job.kind.kind))
+        if place is None:
+            return False
+        self._hub.book.expect(job.uid, place)
+        self._hub.queues.intake.add(Request(job.namespace, job.name, job.kind.kind))
+        return True
 
     def _unit(self, change: Change[QueueUnit]) -> None:
         view = change.new or change.old
@@ -174,10 +177,18 @@ class Wiring:
             self._hub.book.lost(pod)
         if change.new is not None and change.new.deleted_at is not None:
             self._hub.queues.pods.add(Request(pod.namespace, pod.name))
-        if pod.owner is not None and _told(change.old) != _told(change.new):
+        if pod.owner is not None:
             for unit in self._hub.book.jobs.units_of(pod.owner.uid):
-                self._hub.enqueue_job_of(unit)
+                seconds = pod_matters(change.old, change.new, self._job_of(unit), unit)
+                if seconds is not None:
+                    self._hub.enqueue_job_of(unit, seconds)
         self._hub.pump()
+
+    def _job_of(self, unit: QueueUnit) -> JobView | None:
+        named = named_job(unit)
+        if named is None or named[0] not in self._watches.jobs:
+            return None
+        return self._watches.jobs[named[0]].lister.get(named[1], named[2])
 
     def _job(self, change: Change[JobView]) -> None:
         job = change.new or change.old
@@ -187,11 +198,10 @@ class Wiring:
             self._hub.book.saw(change.new)
         else:
             self._hub.book.lost(job)
-        if _is_same(change.old, change.new):
-            return
-        if change.new is not None:
-            self._expect(change.new)
-        self._enqueue(job)
+        unit = next(iter(self._hub.book.jobs.units_of(job.uid)), None)
+        matters = job_matters(change.old, change.new, unit) or self._hub.awaits(change.old)
+        if matters and not (change.new is not None and self._expect(change.new)):
+            self._enqueue(job)
         self._hub.pump()
 
     def _class_changed(self, change: Change[PriorityClass] | Change[Raw]) -> None:
@@ -227,15 +237,3 @@ def by_namespace(view: Raw) -> tuple[str, ...]:
 def _structure(quota: Quota) -> tuple[object, ...]:
     """What of a quota decides where units stand; not its amounts."""
     return (quota.parent, quota.is_parent, quota.annotations, quota.namespace, quota.created)
-
-
-def _is_same(old: JobView | None, new: JobView | None) -> bool:
-    """Whether a job changed in nothing that anybody here looks at: most status writes are that."""
-    if old is None or new is None:
-        return False
-    return msgspec.structs.replace(old, resource_version=new.resource_version) == new
-
-
-def _told(pod: PodView | None) -> object:
-    """What of a pod its job's plan looks at."""
-    return None if pod is None else (pod.live, pod.phase == "Running")

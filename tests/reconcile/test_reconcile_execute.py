@@ -1,5 +1,7 @@
 """Actions become writes, each on the version it was decided on, and the hub hears the answers."""
 
+import asyncio
+
 import builders
 import pytest
 from api import Asked
@@ -24,6 +26,7 @@ from kq.decide.actions import (
 from kq.decide.plan import plan_job
 from kq.kube.errors import Conflict, Indeterminate, Invalid, NotFound, TooLarge
 from kq.reconcile.controller import Result
+from kq.reconcile.execute import STALE
 
 RELEASED = "2026-03-01T12:01:00.000Z"
 
@@ -213,6 +216,19 @@ async def test_a_release_on_an_old_version_is_refused(ground: Ground) -> None:
     ground.api.edit(JOB, job.key, {"metadata": {"labels": {"a": "b"}}})
     with pytest.raises(Conflict):
         await ground.executor.execute([ReleaseJob(job, unit, RELEASED)])
+    assert ground.executor.awaits(job)
+    assert not ground.executor.awaits(ground.job_now())
+
+
+@pytest.mark.looptime
+async def test_a_refusal_that_nothing_newer_explains_is_tried_again(ground: Ground) -> None:
+    job, unit = ground.job(), ground.unit(phase=Phase.DEQUEUED)
+    ground.api.fail(Conflict("refused for no reason that a watch would show"))
+    with pytest.raises(Conflict):
+        await ground.executor.execute([ReleaseJob(job, unit, RELEASED)])
+    assert ground.executor.awaits(job)
+    await asyncio.sleep(STALE)
+    assert not ground.executor.awaits(job)
     assert ground.job_now().suspended
 
 

@@ -136,11 +136,11 @@ async def test_with_its_last_unit_the_queue_of_a_quota_that_is_gone_is_looked_at
 
 
 PODS: list[Any] = [
-    pytest.param(None, pod("runs-0", job="runs", phase="Pending"), ["runs"], id="made"),
-    pytest.param("Pending", pod("runs-0", job="runs"), ["runs"], id="runs now"),
-    pytest.param("Running", pod("runs-0", job="runs", phase="Succeeded"), ["runs"], id="ended"),
-    pytest.param("Running", None, ["runs"], id="gone"),
-    pytest.param("Running", pod("runs-0", job="runs"), [], id="nothing that counts"),
+    pytest.param(None, pod("waits-0", job="waits", phase="Pending"), ["waits"], id="made"),
+    pytest.param("Pending", pod("waits-0", job="waits"), ["waits"], id="runs now"),
+    pytest.param("Running", pod("waits-0", job="waits", phase="Succeeded"), ["waits"], id="ended"),
+    pytest.param("Running", None, ["waits"], id="gone"),
+    pytest.param("Running", pod("waits-0", job="waits"), [], id="nothing that counts"),
 ]
 
 
@@ -148,7 +148,7 @@ PODS: list[Any] = [
 async def test_a_pod_wakes_its_job_when_it_counts_otherwise(
     before: str | None, after: Any, jobs: list[str]
 ) -> None:
-    known = pod("runs-0", job="runs", phase=before or "")
+    known = pod("waits-0", job="waits", phase=before or "")
     ground = await Wired().settled(*WORLD, *([known] if before else []))
     if after is None:
         ground.lose(known)

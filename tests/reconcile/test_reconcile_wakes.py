@@ -1,0 +1,106 @@
+"""Which changes of jobs and pods are worth a look at the job, and how soon."""
+
+from typing import Any
+
+import builders
+import pytest
+from builders import NOW, at, job_view, pod
+from msgspec.structs import replace
+
+from kq.core.model import Condition, JobState, Phase
+from kq.reconcile.wakes import COUNTS, job_matters, pod_matters
+
+RUNS = job_view("runs", suspended=False, released_at=NOW)
+GRANTED = builders.unit("runs", phase=Phase.DEQUEUED)
+RUNNING = builders.unit("runs", phase=Phase.RUNNING)
+EVICTED = (Condition("Evicted", True, "Deactivated", ""),)
+
+COUNTED: list[Any] = [
+    pytest.param({"pods_active": 2}, id="active"),
+    pytest.param({"pods_terminating": 1}, id="terminating"),
+    pytest.param({"has_run": True, "started": at(1)}, id="started"),
+]
+
+
+@pytest.mark.parametrize("change", COUNTED)
+def test_what_a_running_job_counts_wakes_nobody(change: dict[str, Any]) -> None:
+    assert not job_matters(RUNS, replace(RUNS, resource_version="9", **change), GRANTED)
+
+
+@pytest.mark.parametrize("change", COUNTED)
+@pytest.mark.parametrize(
+    ("job", "unit"),
+    [
+        pytest.param(replace(RUNS, suspended=True), GRANTED, id="held"),
+        pytest.param(replace(RUNS, deleting=True), GRANTED, id="on its way out"),
+        pytest.param(replace(RUNS, state=JobState.FAILED), GRANTED, id="ended"),
+        pytest.param(RUNS, None, id="without a unit"),
+        pytest.param(RUNS, builders.unit("runs"), id="without a grant"),
+        pytest.param(RUNS, replace(RUNNING, active=False), id="deactivated"),
+        pytest.param(RUNS, replace(RUNNING, conditions=EVICTED), id="evicted"),
+        pytest.param(RUNS, replace(RUNNING, deleting=True), id="unit on its way out"),
+    ],
+)
+def test_the_counts_of_any_other_job_are_looked_at(
+    job: Any, unit: Any, change: dict[str, Any]
+) -> None:
+    assert job_matters(job, replace(job, **change), unit)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"suspended": True},
+        {"labels": {"a": "b"}},
+        {"annotations": {"koord-queue/x": "y"}},
+        {"state": JobState.SUCCEEDED},
+        {"deleting": True},
+        {"pod_sets": (builders.pod_set(count=7),)},
+        {"released_at": None},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+def test_whatever_else_changes_is_looked_at(change: dict[str, Any]) -> None:
+    assert job_matters(RUNS, replace(RUNS, **change), GRANTED)
+
+
+def test_a_new_version_alone_wakes_nobody() -> None:
+    assert not job_matters(RUNS, replace(RUNS, resource_version="9"), None)
+
+
+@pytest.mark.parametrize(("old", "new"), [(None, RUNS), (RUNS, None)], ids=["came", "went"])
+def test_a_job_that_comes_or_goes_is_looked_at(old: Any, new: Any) -> None:
+    assert job_matters(old, new, RUNNING)
+
+
+PENDING, UP = pod("runs-0", job="runs", phase="Pending"), pod("runs-0", job="runs")
+DONE = pod("runs-0", job="runs", phase="Succeeded")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "unit", "seconds"),
+    [
+        pytest.param(None, PENDING, GRANTED, None, id="made"),
+        pytest.param(PENDING, UP, GRANTED, 0, id="the first that runs"),
+        pytest.param(PENDING, UP, RUNNING, COUNTS, id="one more runs"),
+        pytest.param(UP, DONE, RUNNING, COUNTS, id="one ended"),
+        pytest.param(UP, None, RUNNING, COUNTS, id="one went"),
+        pytest.param(UP, replace(UP, resource_version="9"), RUNNING, None, id="same"),
+    ],
+)
+def test_pods_of_a_running_job_are_looked_at_now_and_then(
+    old: Any, new: Any, unit: Any, seconds: float | None
+) -> None:
+    assert pod_matters(old, new, RUNS, unit) == seconds
+
+
+@pytest.mark.parametrize(
+    "job",
+    [None, replace(RUNS, suspended=True), replace(RUNS, state=JobState.SUCCEEDED)],
+    ids=["gone", "held", "ended"],
+)
+@pytest.mark.parametrize(("old", "new"), [(None, PENDING), (PENDING, UP), (UP, DONE), (UP, None)])
+def test_pods_that_a_job_should_not_have_are_looked_at_at_once(
+    old: Any, new: Any, job: Any
+) -> None:
+    assert pod_matters(old, new, job, RUNNING) == 0
