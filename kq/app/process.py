@@ -6,6 +6,7 @@ import signal
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, TypeVar
 
 import structlog
@@ -55,11 +56,13 @@ class Counted:
 
     def __init__(self, metrics: ClientMetrics) -> None:
         self._metrics = metrics
+        self._requests = cache(metrics.requests.labels)
+        self._seconds = cache(metrics.seconds.labels)
 
     def request(self, *, method: str, code: str, host: str, seconds: float) -> None:
         """One request."""
-        self._metrics.requests.labels(code, method, host).inc()
-        self._metrics.seconds.labels(method, host).observe(seconds)
+        self._requests(code, method, host).inc()
+        self._seconds(method, host).observe(seconds)
 
     def watch_idle(self, kind: ResourceKind, read: Callable[[], float]) -> None:
         """How long nothing came, read at each scrape."""

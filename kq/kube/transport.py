@@ -1,8 +1,9 @@
 """Requests out, answers in: sessions, credentials, time-outs, retries. All connections are here."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
-from contextlib import asynccontextmanager, nullcontext
+from collections.abc import AsyncGenerator, Callable
+from contextlib import nullcontext
+from functools import lru_cache
 from types import TracebackType
 from typing import Self
 
@@ -68,13 +69,15 @@ class Lane:
         self._slots = asyncio.Semaphore(max_in_flight)
         self._pace = Pace(qps=qps, burst=burst)
 
-    @asynccontextmanager
-    async def slot(self) -> AsyncIterator[None]:
-        """A place for one request, once there is one."""
+    async def __aenter__(self) -> None:
+        """Takes a place for one request, once there is one."""
         if wait := self._pace.reserve(asyncio.get_running_loop().time()):
             await asyncio.sleep(wait)
-        async with self._slots:
-            yield
+        await self._slots.acquire()
+
+    async def __aexit__(self, *_: object) -> None:
+        """Gives the place back."""
+        self._slots.release()
 
 
 class Transport:
@@ -150,7 +153,7 @@ class Transport:
     async def _send_in_lane(
         self, request: PreparedRequest, body: bytes | None, options: Options
     ) -> bytes:
-        async with nullcontext() if options.priority else self._lane.slot():
+        async with nullcontext() if options.priority else self._lane:
             header = await self._header()
             try:
                 return await self._send_once(request, body, options, header)
@@ -161,9 +164,7 @@ class Transport:
     async def _send_once(
         self, request: PreparedRequest, body: bytes | None, options: Options, header: str | None
     ) -> bytes:
-        timeout = aiohttp.ClientTimeout(
-            total=options.timeout, connect=min(CONNECT_TIMEOUT, options.timeout)
-        )
+        timeout = _timeout(options.timeout)
         clock = asyncio.get_running_loop().time
         started, code = clock(), "<error>"
         try:
@@ -227,6 +228,11 @@ async def _send_no_write_twice(
         if request.method == "GET":
             raise
         raise Indeterminate(f"{request.method} {request.url.path}: {err}") from err
+
+
+@lru_cache(16)
+def _timeout(seconds: float) -> aiohttp.ClientTimeout:
+    return aiohttp.ClientTimeout(total=seconds, connect=min(CONNECT_TIMEOUT, seconds))
 
 
 def _wait_after(error: ApiError, attempt: int) -> float | None:
