@@ -52,12 +52,16 @@ SKIP_IMPOSSIBLE = ("koord-queue/skip-impossible", "kube-queue/skip-impossible")
 MAX_JOBS = ("koord-queue/max-jobs", "kube-queue/max-jobs")
 DEFAULT_POLICY = "koord-queue/default-policy"
 COPIED = "koord-queue/copied"
+DEFECT = "koord-queue/defect"
+"""On a unit: why its job cannot be counted, in the words of M16. What the pod sets say is not meant
+then, and this goes in the same write that corrects them."""
 
 MANAGER_ONLY = frozenset(
     {
         "kube-queue/job-dequeue-timestamp",
         COPIED,
         DEFAULT_POLICY,
+        DEFECT,
         DEQUEUE_TIMESTAMP,
         DERIVED_PRIORITY,
         JOB_CREATION,

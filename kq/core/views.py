@@ -21,7 +21,7 @@ from kq.core.model import (
     Quota,
 )
 from kq.core.nesting import shallow
-from kq.core.resources import Resources, parse_resources
+from kq.core.resources import Resources, format_amount, parse_resources
 from kq.core.shared import share
 from kq.errors import DecodeError
 
@@ -131,7 +131,12 @@ def quota(raw: bytes) -> Quota:
     labels = codec.strings(meta.get("labels"))
     limit, bad_limits = _limits(spec.get("max"), "max", unreadable=0)
     minimum, bad_minimums = _limits(spec.get("min"), "min", unreadable=None)
-    below = [name for name, amount in limit.items() if 0 < amount < minimum.get(name)]
+    below = {
+        name: f"max of {name} is {format_amount(name, amount)}, below its min "
+        f"{format_amount(name, minimum.get(name))}: it counts as 0; raise max or lower min"
+        for name, amount in limit.items()
+        if 0 < amount < minimum.get(name)
+    }
     if below:
         limit = Resources.of({k: 0 if k in below else v for k, v in limit.items()})
     mapped, bad_mapping = mapped_namespaces(codec.strings(meta.get("annotations")))
@@ -148,7 +153,7 @@ def quota(raw: bytes) -> Quota:
         defects=(
             *bad_limits,
             *bad_minimums,
-            *(f"max of {name} is below its min: it counts as 0" for name in below),
+            *below.values(),
             *bad_mapping,
         ),
     )

@@ -21,6 +21,7 @@ from kq.decide.cycle import Line, Outcome, run_cycle
 from kq.decide.jobs import JobIndex, JobKey, holder_of, named_job
 from kq.decide.ledger import Ledger, Sending
 from kq.decide.places import Place, Places, told_by
+from kq.decide.queuesettings import skips_impossible
 from kq.decide.standing import Candidate, KeptBack, Standing, Surroundings
 from kq.decide.turns import turn_of
 from kq.decide.usage import UsageIndex
@@ -156,7 +157,7 @@ class Book:
             policy=self._policy(self.queues[queue]),
             unit_at=lambda place: self.units[place[2]],
             chain_of=self._chain,
-            skip_impossible=_skips_impossible(self.queues[queue]),
+            skip_impossible=skips_impossible(self.queues[queue]),
             expected=[
                 each
                 for each in self._expected.values()
@@ -362,12 +363,6 @@ def is_queued(job: JobView) -> bool:
     """Whether the job bears the marks of a queue: held at submit, or released by a manager."""
     held = any(job.annotations.get(key) for key in keys.HAS_ENQUEUED_SPELLINGS)
     return held or job.released_at is not None
-
-
-def _skips_impossible(queue: Queue) -> bool:
-    """Whether the Queue passes over units that can never fit (spec 10.10)."""
-    texts = (queue.annotations.get(key) for key in keys.SKIP_IMPOSSIBLE)
-    return next((text for text in texts if text is not None), "").lower() == "true"
 
 
 def _rules(queue: Queue) -> tuple[object, ...]:

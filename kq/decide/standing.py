@@ -8,7 +8,6 @@ from kq.core import keys, messages
 from kq.core.messages import Reason
 from kq.core.model import NamespaceView, Phase, Queue, QueueUnit
 from kq.core.plugins import Problem, QuotaPlugin
-from kq.decide.unitspec import DEFECT
 
 STOPPED = ("Hold", "HoldAndDrain")
 
@@ -115,7 +114,7 @@ def _own_reason(unit: QueueUnit, job: JobFacts) -> Problem | None:
         return Problem(Reason.PENDING, messages.m21(name))
     if not unit.active:
         return Problem(Reason.INACTIVE, _inactive_message(unit))
-    defect = unit.annotations.get(DEFECT) or unit.defect
+    defect = unit.annotations.get(keys.DEFECT) or unit.defect
     if defect:
         return Problem(Reason.MISCONFIGURED, defect)
     if job.lingering_pods:

@@ -10,9 +10,6 @@ from kq.core.wire import Wanted
 from kq.decide.situation import Situation
 
 MAX_NAME = 253
-DEFECT = "koord-queue/defect"
-"""On a unit: why its job cannot be counted, in the words of M16. What the pod sets say is not meant
-then, and this goes in the same write that corrects them."""
 
 
 def unit_name(job: JobView, suffix: str = "") -> str:
@@ -38,10 +35,9 @@ def wanted(now: Situation) -> Wanted:
     annotations[keys.JOB_CREATION] = codec.format_time(job.created)
     value = now.priority.value
     annotations[keys.DERIVED_PRIORITY] = "" if value is None else str(value)
-    annotations.pop(DEFECT, None)  # no job's word
     defect = _defect(now)
     if defect is not None:
-        annotations[DEFECT] = defect
+        annotations[keys.DEFECT] = defect
     if now.quota:
         labels[keys.QUOTA_LABEL] = now.quota
     return Wanted(
@@ -74,12 +70,12 @@ def difference(now: Situation, unit: QueueUnit) -> dict[str, Any]:
     meta: dict[str, Any] = {}
     labels = _missing(_kept_quota(want.labels, unit), unit.labels)
     annotations: dict[str, str | None] = {**_missing(want.annotations, unit.annotations)}
-    if DEFECT in unit.annotations and DEFECT not in want.annotations:
-        annotations[DEFECT] = None
+    if keys.DEFECT in unit.annotations and keys.DEFECT not in want.annotations:
+        annotations[keys.DEFECT] = None
     spec = _priority(want, unit) | _activation(now.job, unit)
     if want.queue and want.queue != unit.queue and not unit.holds_quota:
         spec["queue"] = want.queue
-    if not (unit.holds_quota and DEFECT in want.annotations):
+    if not (unit.holds_quota and keys.DEFECT in want.annotations):
         spec |= _pod_sets(want.pod_sets, unit)
     if labels:
         meta["labels"] = labels

@@ -11,7 +11,8 @@ from kq.core.patch import Patch
 
 POD_SET_NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 OWN_CONTROLLER = "kubernetes.io/job-controller"
-MAX_COUNT = 1_000_000
+MOST = {"parallelism": 1_000_000, "completions": 2**31 - 1}
+"""Completions cost nothing, as at most parallelism pods run at once, and cannot be corrected."""
 MAX_INDEXES = 64 * 1024
 
 
@@ -69,10 +70,10 @@ def _pod_set(
 
 def _counts(spec: Mapping[str, Any], status: Mapping[str, Any]) -> tuple[int, int, str | None]:
     """Pods by the spec alone; pods still to run; what is wrong."""
-    for field in ("parallelism", "completions"):
+    for field, most in MOST.items():
         value = spec.get(field)
-        if value is not None and not _is_count(value):
-            return 0, 0, f"spec.{field} is {value!r}, not a number from 0 to {MAX_COUNT}"
+        if value is not None and not _is_count(value, most):
+            return 0, 0, f"spec.{field} is {value!r}, not a number from 0 to {most}"
     parallelism = 1 if spec.get("parallelism") is None else int(spec["parallelism"])
     if spec.get("completions") is None:
         return parallelism, parallelism, None
@@ -112,8 +113,8 @@ def _state(status: Mapping[str, Any]) -> JobState:
     return JobState.PENDING
 
 
-def _is_count(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_COUNT
+def _is_count(value: object, most: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= most
 
 
 def _count(status: Mapping[str, Any], key: str) -> int:

@@ -29,13 +29,16 @@ from kq.decide.actions import (
 )
 from kq.jobs.integration import JobIntegration
 from kq.kube.client import Client
-from kq.kube.errors import Conflict, Invalid, NotFound, TooLarge
+from kq.kube.errors import ApiError, Conflict, Invalid, NotFound, TooLarge
 from kq.reconcile.controller import Result
 from kq.reconcile.events import Teller
 from kq.reconcile.hub import Hub
 
 STALE = 1.0
 """Seconds for which a conflict waits for the watch to show why."""
+TOLD_AFTER = 5
+"""Failures in a row after which a job's owner hears of them (spec 22.2)."""
+MOST_FAILURES = 4096
 
 log = structlog.get_logger()
 
@@ -55,6 +58,7 @@ class Executor:
         self._hub = hub
         self._teller = teller
         self._integrations = integrations
+        self._failures: dict[str, int] = {}
 
     def awaits(self, job: JobView) -> bool:
         """Whether the view is older than our own last write of the job, or than what refused it.
@@ -170,11 +174,21 @@ class Executor:
         except Conflict:
             self._hub.note_write(job, refused_at=_now())
             raise
-        except Invalid as err:
-            self._teller.tell(job, True, "ResumeFailed", f"the job was not changed: {err}")
+        except ApiError as err:
+            self._note_failure(job, err)
             raise
+        self._failures.pop(job.uid, None)
         self._hub.note_write(job)
         self._log_job(action)
+
+    def _note_failure(self, job: JobView, err: ApiError) -> None:
+        """What is refused for what it says is told at once, all else when it goes on (22.2)."""
+        count = self._failures.pop(job.uid, 0) + 1
+        self._failures[job.uid] = count
+        if len(self._failures) > MOST_FAILURES:
+            self._failures.pop(next(iter(self._failures)))
+        if isinstance(err, Invalid) or count == TOLD_AFTER:
+            self._teller.tell(job, True, "ResumeFailed", f"the job was not changed: {err}")
 
     def _log_job(self, action: HoldJob | ReleaseJob | PatchJob) -> None:
         match action:

@@ -1,6 +1,5 @@
 """Writes the status of Queues: counts, usage, conditions, the line (spec 3.1, 3.9)."""
 
-import re
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
@@ -11,6 +10,7 @@ from kq.core.messages import Reason
 from kq.core.model import Condition, Queue
 from kq.core.plugins import Problem
 from kq.core.resources import Resources
+from kq.decide import queuesettings
 from kq.kube.client import Client
 from kq.kube.errors import NotFound
 from kq.kube.store import Lister
@@ -19,11 +19,7 @@ from kq.reconcile.events import Teller
 from kq.reconcile.hub import Hub
 
 COUNTS_INTERVAL = 5.0
-INTERVAL = 15.0
 MOST_ITEMS = 1000
-INTERVAL_KEYS = tuple(
-    f"{each}/queue-items-refresh-interval" for each in ("koord-queue", "kube-queue")
-)
 HIDE_KEYS = tuple(f"{each}/disable-show-queue-items" for each in ("koord-queue", "kube-queue"))
 Item = tuple[str, str, int, int]
 
@@ -93,11 +89,18 @@ class StatusReconciler:
         conditions = queue.conditions
         for each in wanted:
             conditions = codec.with_condition(conditions, each, self._clock())
-            if each.reason == "UnknownPolicy" and each.message not in _messages(queue):
-                self._teller.tell(queue, True, "AddQueueFail", each.message)
         if conditions == queue.conditions:
             return {}
+        self._tell_faults(queue, wanted)
         return {"conditions": codec.conditions_to_wire(conditions)}
+
+    def _tell_faults(self, queue: Queue, wanted: Sequence[Condition]) -> None:
+        """Each once, for as long as the condition Active names it (spec 22.1)."""
+        is_active = any(each.type == "Active" and each.status for each in wanted)
+        said = "; ".join(each.message for each in queue.conditions if each.type == "Active")
+        for text in queuesettings.faults(queue, self._policies) if is_active else ():
+            if text not in said:
+                self._teller.tell(queue, True, "AddQueueFail", text)
 
     def _patch(self, queue: Queue) -> dict[str, Any]:
         """What differs from what the Queue says."""
@@ -127,7 +130,7 @@ class StatusReconciler:
         items = self._items(queue)
         if items == queue.items:
             return {}
-        due = self._items_written.get(queue.uid, float("-inf")) + interval_of(queue)
+        due = self._items_written.get(queue.uid, float("-inf")) + queuesettings.interval_of(queue)
         if due > self._monotonic():
             self._hub.queues.status.add_after(Request("", queue.name), due - self._monotonic())
             return {}
@@ -164,32 +167,9 @@ class StatusReconciler:
         chain = self._hub.book.quotas.chain(queue.name)
         if isinstance(chain, Problem) and chain.reason in (Reason.NOT_FOUND, Reason.INVALID):
             return Condition("Active", False, chain.reason, chain.message)
-        if queue.policy and queue.policy not in self._policies:
-            return Condition(
-                "Active", True, "UnknownPolicy", unknown_policy(queue.policy, self._policies)
-            )
-        return Condition("Active", True, "Ready", "")
-
-
-def unknown_policy(value: str, policies: tuple[str, ...]) -> str:
-    """What is wrong, and the right name where only the case is (spec 10.6)."""
-    near = next((each for each in policies if each.lower() == value.lower()), None)
-    hint = f"; it is written {near}" if near else ""
-    return f"queuePolicy {value} is not one of {', '.join(policies)}: treated as Priority{hint}"
-
-
-def _messages(queue: Queue) -> set[str]:
-    return {each.message for each in queue.conditions}
-
-
-def interval_of(queue: Queue) -> float:
-    """Seconds between two writes, by the Queue's annotation (a Go duration of h, m, s)."""
-    text = next((queue.annotations[key] for key in INTERVAL_KEYS if key in queue.annotations), "")
-    match = re.fullmatch(r"(?:(\d{1,4})h)?(?:(\d{1,4})m)?(?:(\d{1,6})s)?", text, re.ASCII)
-    if not text or match is None:
-        return INTERVAL
-    hours, minutes, seconds = (int(each or 0) for each in match.groups())
-    return float(hours * 3600 + minutes * 60 + seconds)
+        known = not queue.policy or queue.policy in self._policies
+        faults = queuesettings.faults(queue, self._policies)
+        return Condition("Active", True, "Ready" if known else "UnknownPolicy", "; ".join(faults))
 
 
 def _item(item: Item) -> dict[str, object]:

@@ -140,14 +140,22 @@ def test_a_job_on_its_way_out_is_no_candidate():
     assert message(known, A.key) == "job team-a/a is being deleted"
 
 
-@pytest.mark.parametrize("policy", ["", "FIFO", "priority"])
-def test_an_unknown_or_empty_policy_is_the_default(policy):
+@pytest.mark.parametrize(
+    ("policy", "default", "started"),
+    [
+        pytest.param("", "Priority", ["small"], id="empty"),
+        pytest.param("", "Block", [], id="empty, with another default"),
+        pytest.param("FIFO", "Priority", ["small"], id="unknown"),
+        pytest.param("block", "Block", ["small"], id="unknown, with another default"),
+    ],
+)
+def test_an_empty_policy_is_the_default_and_an_unknown_one_priority(policy, default, started):
     """Case D6, spec 10.6."""
     units = [unit("big", cpu=5), unit("small", cpu=1, minute=1)]
     jobs = [job_view(each.name) for each in units]
     line = queue(policy=policy)
-    known = book(quota(cpu=4), views=[line, *jobs, *units], default_policy="Priority")
-    assert [each.name for each in known.cycle("team-a", NOW)] == ["small"]
+    known = book(quota(cpu=4), views=[line, *jobs, *units], default_policy=default)
+    assert [each.name for each in known.cycle("team-a", NOW)] == started
 
 
 def test_a_change_of_the_policy_counts_at_once():

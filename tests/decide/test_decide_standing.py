@@ -16,7 +16,6 @@ from kq.decide.standing import (
     quota_of,
     standing_of,
 )
-from kq.decide.unitspec import DEFECT
 
 NO_JOB = JobFacts(missing=True)
 LINES = (queue(), queue("special"))
@@ -95,7 +94,7 @@ def test_a_unit_that_nothing_keeps_back_is_a_candidate():
             id="M16",
         ),
         pytest.param(
-            unit(annotations={DEFECT: "spec.parallelism is 2000000, not a number"}),
+            unit(annotations={keys.DEFECT: "spec.parallelism is 2000000, not a number"}),
             JobFacts(),
             around(),
             (Reason.MISCONFIGURED, "spec.parallelism is 2000000, not a number"),

@@ -13,7 +13,7 @@ from kq.core import keys
 from kq.core.model import Phase, PodSet
 from kq.core.priority import DerivedPriority
 from kq.core.resources import ZERO
-from kq.decide.unitspec import DEFECT, creation, difference, other_unit_name, unit_name
+from kq.decide.unitspec import creation, difference, other_unit_name, unit_name
 
 DIGEST = hashlib.sha256(b"job-train").hexdigest()[:8]
 NAME = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
@@ -308,21 +308,21 @@ def uncountable():
 
 def test_a_unit_whose_job_cannot_be_counted_says_so_and_not_only_a_count_of_none():
     """Spec 12.7: it would else be let go as one that asks for nothing."""
-    assert creation(uncountable())["metadata"]["annotations"][DEFECT] == HUGE
+    assert creation(uncountable())["metadata"]["annotations"][keys.DEFECT] == HUGE
 
 
 def test_the_correction_of_a_job_comes_with_its_true_counts_in_one_write():
-    annotations = {**unit().annotations, DEFECT: HUGE}
+    annotations = {**unit().annotations, keys.DEFECT: HUGE}
     patch = difference(situation(), unit(pod_sets=(pod_set(count=0),), annotations=annotations))
-    assert patch["metadata"]["annotations"] == {DEFECT: None}
+    assert patch["metadata"]["annotations"] == {keys.DEFECT: None}
     assert [each["count"] for each in patch["spec"]["podSet"]] == [1]
 
 
 def test_a_job_that_can_no_longer_be_counted_takes_no_grants_back():
     patch = difference(uncountable(), unit(phase=Phase.RUNNING))
-    assert patch == {"metadata": {"annotations": {DEFECT: HUGE}}}
+    assert patch == {"metadata": {"annotations": {keys.DEFECT: HUGE}}}
 
 
 def test_no_job_says_of_itself_that_it_cannot_be_counted():
-    job = job_view(annotations={DEFECT: "of a stranger"})
-    assert DEFECT not in creation(situation(job))["metadata"]["annotations"]
+    job = job_view(annotations={keys.DEFECT: "of a stranger"})
+    assert keys.DEFECT not in creation(situation(job))["metadata"]["annotations"]

@@ -24,7 +24,7 @@ from kq.decide.actions import (
     TellUnit,
 )
 from kq.decide.plan import plan_job
-from kq.kube.errors import Conflict, Indeterminate, Invalid, NotFound, TooLarge
+from kq.kube.errors import Conflict, Forbidden, Indeterminate, Invalid, NotFound, TooLarge
 from kq.reconcile.controller import Result
 from kq.reconcile.execute import STALE
 
@@ -198,6 +198,23 @@ async def test_a_release_of_a_job_that_is_gone_is_a_success(ground: Ground) -> N
     job = job_view()
     assert await ground.executor.execute([ReleaseJob(job, builders.unit(), RELEASED)]) == Result()
     assert not ground.executor.awaits(job)
+
+
+async def test_a_release_that_goes_on_failing_is_told_after_five_times_in_a_row(
+    ground: Ground,
+) -> None:
+    """Spec 22.2."""
+    job, unit = ground.job(), ground.unit(phase=Phase.DEQUEUED)
+    told = []
+    for _ in range(6):
+        ground.api.fail(Forbidden("jobs.batch is forbidden"))
+        with pytest.raises(Forbidden):
+            await ground.executor.execute([ReleaseJob(job, unit, RELEASED)])
+        told.append(len(ground.notes.told))
+    assert told == [0, 0, 0, 0, 1, 1]
+    assert ground.notes.told == [
+        "Warning ResumeFailed Job/train: the job was not changed: jobs.batch is forbidden"
+    ]
 
 
 async def test_a_job_that_may_not_be_changed_is_told_so(ground: Ground) -> None:

@@ -159,6 +159,16 @@ async def test_an_unknown_policy_is_told_once() -> None:
     ]
 
 
+async def test_a_setting_that_cannot_be_read_is_told_once_and_named_by_the_condition() -> None:
+    key = "koord-queue/queue-items-refresh-interval"
+    ground = Status(queue={"metadata": {"annotations": {key: "soon"}}})
+    text = f"{key} is soon, not a duration as 15s: treated as 15s"
+    assert condition_of(await ground.written(), "Active") == ("True", "Ready", text)
+    ground.clock.move(60)
+    await ground.written()
+    assert ground.notes.told == [f"Warning AddQueueFail Queue/team-a: {text}"]
+
+
 @pytest.mark.parametrize(
     ("quota", "reason", "text"),
     [

@@ -8,10 +8,9 @@ from api import on
 from queue_status import TEAM, Status
 
 from kq.core.kinds import QUEUE
+from kq.decide.queuesettings import INTERVAL_KEYS, interval_of
 from kq.kube.errors import Conflict, NotFound
-from kq.reconcile import status as module
 from kq.reconcile.controller import Request, Result
-from kq.reconcile.status import interval_of
 
 INTERVAL = "koord-queue/queue-items-refresh-interval"
 
@@ -108,12 +107,12 @@ async def test_a_line_that_must_wait_comes_by_itself(ground: Status) -> None:
         ("", 15),
         ("soon", 15),
         ("15", 15),
-        ("1.5s", 15),
+        ("1.5s", 1.5),
         ("-5s", 15),
         ("٣s", 15),
     ],
 )
-@pytest.mark.parametrize("key", module.INTERVAL_KEYS)
+@pytest.mark.parametrize("key", INTERVAL_KEYS)
 def test_intervals_are_go_durations(key: str, text: str, seconds: float) -> None:
     assert interval_of(builders.queue(annotations={key: text})) == seconds
 

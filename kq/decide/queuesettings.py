@@ -1,0 +1,68 @@
+"""What annotations set on a Queue, and what is wrong with them (spec 3.9, 10.6, 10.10, 22.1)."""
+
+import re
+
+from kq.core import keys
+from kq.core.messages import m16
+from kq.core.model import Queue
+
+INTERVAL_KEYS = (
+    "koord-queue/queue-items-refresh-interval",
+    "kube-queue/queue-items-refresh-interval",
+)
+INTERVAL = 15.0
+"""Seconds between two writes of a Queue's line, if it sets nothing else."""
+
+_UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
+_PART = r"(\d{1,9}(?:\.\d{1,9})?)(h|ms|m|s)"
+
+
+def interval_of(queue: Queue) -> float:
+    """Seconds between two writes of the Queue's line (spec 3.9)."""
+    seconds = _seconds(_read(queue, INTERVAL_KEYS)[1])
+    return INTERVAL if seconds is None else seconds
+
+
+def skips_impossible(queue: Queue) -> bool:
+    """Whether the Queue passes over units that can never fit (spec 10.10)."""
+    return _truth(_read(queue, keys.SKIP_IMPOSSIBLE)[1]) is True
+
+
+def faults(queue: Queue, policies: tuple[str, ...]) -> tuple[str, ...]:
+    """What of its settings cannot be read, and what counts instead."""
+    found = []
+    if queue.policy and queue.policy not in policies:
+        found.append(unknown_policy(queue.policy, policies))
+    key, text = _read(queue, INTERVAL_KEYS)
+    if text is not None and _seconds(text) is None:
+        found.append(f"{m16(key, f'{text:.100}', 'a duration as 15s')}: treated as 15s")
+    key, text = _read(queue, keys.SKIP_IMPOSSIBLE)
+    if text is not None and _truth(text) is None:
+        found.append(f"{m16(key, f'{text:.100}', 'true or false')}: treated as false")
+    return tuple(found)
+
+
+def unknown_policy(value: str, policies: tuple[str, ...]) -> str:
+    """What is wrong, and the right name where only the case is (spec 10.6)."""
+    near = next((each for each in policies if each.lower() == value.lower()), None)
+    hint = f"; it is written {near}" if near else ""
+    return f"queuePolicy {value} is not one of {', '.join(policies)}: treated as Priority{hint}"
+
+
+def _read(queue: Queue, spellings: tuple[str, ...]) -> tuple[str, str | None]:
+    """The spelling that counts, and what it says; None if there is none (spec 10.14)."""
+    key = next((each for each in spellings if each in queue.annotations), spellings[0])
+    return key, queue.annotations.get(key)
+
+
+def _seconds(text: str | None) -> float | None:
+    """The seconds of a Go duration of hours, minutes, seconds, milliseconds; None if it is none."""
+    if text is None or re.fullmatch(f"(?:{_PART})+", text, re.ASCII) is None:
+        return None
+    parts = re.findall(_PART, text, re.ASCII)
+    return sum(float(number) * _UNITS[unit] for number, unit in parts)
+
+
+def _truth(text: str | None) -> bool | None:
+    """True or false in any case (spec 21.2); None if it is neither."""
+    return {"true": True, "false": False}.get((text or "").lower())
