@@ -110,7 +110,8 @@ class Executor:
                 case DeleteUnit(unit=unit):
                     await self._client.delete(QUEUE_UNIT, unit.name, unit.namespace, uid=unit.uid)
                 case PatchUnit(unit=unit, patch=patch):
-                    await self._patch(unit, patch)
+                    changed = await self._patch(unit, patch)
+                    self._hub.enqueue_job_of(changed)  # the status is to follow the spec
                 case PatchStatus(unit=unit, patch=patch):
                     changed = await self.patch_status(unit, patch)
                     _log_phase(unit, changed)
