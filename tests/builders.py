@@ -30,8 +30,8 @@ from kq.core.model import (
 )
 from kq.core.options import QuotaOptions
 from kq.core.plugins import Problem
+from kq.core.quotaviews import mapped_namespaces
 from kq.core.resources import ZERO, Resources, parse_resources
-from kq.core.views import mapped_namespaces
 from kq.decide.book import Book
 from kq.decide.situation import Situation
 from kq.policies import POLICIES

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 
 from kq.app.process import Counted
-from kq.core import codec, podviews, views
+from kq.core import codec, podviews, quotaviews, views
 from kq.core.kinds import (
     ELASTIC_QUOTA,
     LIMIT_RANGE,
@@ -46,7 +46,7 @@ def make_watches(
         quotas=Informer(
             client=client,
             kind=ELASTIC_QUOTA,
-            decode=views.quota,
+            decode=quotaviews.quota,
             indexes={
                 BY_NAME: lambda quota: (quota.name,),
                 BY_PARENT: lambda quota: (quota.parent,),

@@ -164,7 +164,8 @@ def _scaled(now: Situation, unit: QueueUnit) -> list[Action]:
     counts = {each.name: each.count for each in unit.pod_sets}
     if all(counts.get(each.name, each.replicas) == each.replicas for each in unit.grants):
         return []
-    patch = wire.status_patch(unit, now.now, grants=running_grants(now, unit))
+    pods = (now.pods.running, now.pods.pending)
+    patch = wire.status_patch(unit, now.now, grants=running_grants(now, unit), pods=pods)
     return [PatchStatus(unit, patch)]
 
 

@@ -13,6 +13,7 @@ from kq.core.kinds import Object, ResourceKind
 from kq.errors import DecodeError
 from kq.kube.connection import Connection
 from kq.kube.errors import Indeterminate, NotFound
+from kq.kube.lane import Lane
 from kq.kube.requests import (
     FIELD_MANAGER,
     IDLE_TIMEOUT,
@@ -31,7 +32,7 @@ from kq.kube.requests import (
     with_preconditions,
 )
 from kq.kube.telemetry import ClientMetrics, Uncounted
-from kq.kube.transport import Lane, Transport, Uniform
+from kq.kube.transport import Transport, Uniform
 
 T = TypeVar("T")
 

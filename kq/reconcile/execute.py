@@ -65,8 +65,8 @@ class Executor:
 
         A refusal that nothing newer explains within a while is tried again.
         """
-        if self._hub.awaits(job):
-            refused_at = self._hub.refused_at(job)
+        if self._hub.written.awaits(job):
+            refused_at = self._hub.written.refused_at(job)
             if refused_at is None or _now() - refused_at < STALE:
                 return True
         self.forget(job.kind.kind, job.key)
@@ -74,7 +74,7 @@ class Executor:
 
     def forget(self, kind: str, key: str) -> None:
         """No job of that name is awaited any more."""
-        self._hub.forget_write(kind, key)
+        self._hub.written.forget(kind, key)
 
     async def execute(self, actions: Sequence[Action]) -> Result:
         """All of them, in order; when to look again."""
@@ -173,13 +173,13 @@ class Executor:
             log.debug("job is gone already", job=job.key)
             return
         except Conflict:
-            self._hub.note_write(job, refused_at=_now())
+            self._hub.written.note(job, refused_at=_now())
             raise
         except ApiError as err:
             self._note_failure(job, err)
             raise
         self._failures.pop(job.uid, None)
-        self._hub.note_write(job)
+        self._hub.written.note(job)
         self._log_job(action)
 
     def _note_failure(self, job: JobView, err: ApiError) -> None:

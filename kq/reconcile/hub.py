@@ -43,6 +43,32 @@ class WorkQueues:
         )
 
 
+class Written:
+    """Jobs that we wrote, or tried to, and that no watch has shown in a newer version yet."""
+
+    def __init__(self) -> None:
+        self._views: dict[tuple[str, str], tuple[str, str, float | None]] = {}
+
+    def note(self, job: JobView, refused_at: float | None = None) -> None:
+        """The job was written, or a write was refused as it has changed: the view is old now."""
+        self._views[job.kind.kind, job.key] = (job.uid, job.resource_version, refused_at)
+
+    def awaits(self, job: JobView | None) -> bool:
+        """Whether the view is older than the job is known to be."""
+        if job is None:
+            return False
+        known = self._views.get((job.kind.kind, job.key))
+        return known is not None and known[:2] == (job.uid, job.resource_version)
+
+    def refused_at(self, job: JobView) -> float | None:
+        """When a write on this view of the job was refused; None if it was not."""
+        return self._views[job.kind.kind, job.key][2] if self.awaits(job) else None
+
+    def forget(self, kind: str, key: str) -> None:
+        """Nothing newer of that job is awaited any more."""
+        self._views.pop((kind, key), None)
+
+
 class Hub:
     """Puts keys on work queues when the book says that something follows from a change."""
 
@@ -51,7 +77,7 @@ class Hub:
         self.queues = queues
         self._kinds = kinds
         self._status_due: set[str] = set()
-        self._written: dict[tuple[str, str], tuple[str, str, float | None]] = {}
+        self.written = Written()
 
     def pump(self) -> None:
         """Hand on what has come up in the book since the last call."""
@@ -94,25 +120,6 @@ class Hub:
             self.queues.job.add_after(request, seconds)
         else:
             self.queues.job.add(request)
-
-    def note_write(self, job: JobView, refused_at: float | None = None) -> None:
-        """The job was written, or a write was refused as it has changed: the view is old now."""
-        self._written[job.kind.kind, job.key] = (job.uid, job.resource_version, refused_at)
-
-    def awaits(self, job: JobView | None) -> bool:
-        """Whether the view is older than the job is known to be."""
-        known = self._written.get((job.kind.kind, job.key)) if job is not None else None
-        return (
-            known is not None and job is not None and known[:2] == (job.uid, job.resource_version)
-        )
-
-    def refused_at(self, job: JobView) -> float | None:
-        """When a write on this view of the job was refused; None if it was not."""
-        return self._written[job.kind.kind, job.key][2] if self.awaits(job) else None
-
-    def forget_write(self, kind: str, key: str) -> None:
-        """Nothing newer of that job is awaited any more."""
-        self._written.pop((kind, key), None)
 
     def status_due(self, queue: str | None) -> None:
         """The counts of a Queue have changed: look soon, at all changes till then."""

@@ -55,7 +55,7 @@ class IntakeReconciler:
         if self._hub.book.jobs.unit_of(job.uid, job_key(job)) is not None:
             return Result()
         if self._executor.awaits(job):
-            refused = self._hub.refused_at(job) is not None
+            refused = self._hub.written.refused_at(job) is not None
             return Result(requeue_after=STALE) if refused else Result()
         now = await self._gatherer.situation(
             job, None, self._clock(), self._strikes.may_hold_at(job.uid)

@@ -66,7 +66,7 @@ class JobReconciler:
             return await self._without_job(request)
         self._missing_since.pop(request, None)
         if self._executor.awaits(job):
-            refused = self._hub.refused_at(job) is not None
+            refused = self._hub.written.refused_at(job) is not None
             return Result(requeue_after=STALE) if refused else Result()
         unit = self._hub.book.jobs.unit_of(job.uid, job_key(job))
         entry = self._hub.book.ledger.get(unit.key) if unit else None

@@ -199,7 +199,7 @@ class Wiring:
         else:
             self._hub.book.lost(job)
         unit = next(iter(self._hub.book.jobs.units_of(job.uid)), None)
-        matters = job_matters(change.old, change.new, unit) or self._hub.awaits(change.old)
+        matters = job_matters(change.old, change.new, unit) or self._hub.written.awaits(change.old)
         if matters and not (change.new is not None and self._expect(change.new)):
             self._enqueue(job)
         self._hub.pump()

@@ -6,7 +6,7 @@ from builders import NOW, amounts, as_bytes, at, condition
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kq.core import keys, podviews, views
+from kq.core import keys, podviews, quotaviews, views
 from kq.core.model import Consumer, Grant, Phase
 from kq.errors import DecodeError
 
@@ -311,7 +311,7 @@ def test_a_queue_of_which_nothing_is_said():
 )
 def test_limits(spec, limit, minimum, defects):
     """Spec 22.1."""
-    found = views.quota(body(spec=spec))
+    found = quotaviews.quota(body(spec=spec))
     assert (dict(found.limit.items()), dict(found.minimum.items())) == (
         dict(limit.items()),
         dict(minimum.items()),
@@ -325,7 +325,7 @@ def test_limits(spec, limit, minimum, defects):
 )
 def test_marks_of_a_quota(text, is_parent):
     labels = {keys.IS_PARENT_LABEL: text, keys.PARENT_LABEL: "root-a"}
-    found = views.quota(body({"labels": labels}))
+    found = quotaviews.quota(body({"labels": labels}))
     assert (found.is_parent, found.parent) == (is_parent, "root-a")
 
 
@@ -352,7 +352,7 @@ def test_a_namespace(meta, status, terminating):
 READERS = (
     views.unit,
     views.queue,
-    views.quota,
+    quotaviews.quota,
     views.namespace,
     podviews.pod,
     podviews.limit_range,

@@ -13,7 +13,7 @@ from kq.core.kinds import JOB
 from kq.kube.client import Client
 from kq.kube.connection import Connection
 from kq.kube.informer import quiet_collector
-from kq.kube.transport import Pace
+from kq.kube.lane import Pace
 
 
 def test_a_pace_lets_the_burst_through_and_then_spaces() -> None:

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from kq.core import keys
 from kq.core.messages import Reason
 from kq.core.plugins import Problem
+from kq.core.quotaviews import mapped_namespaces
 from kq.core.resources import Resources
-from kq.core.views import mapped_namespaces
 
 ROOT = "koordinator-root-quota"
 MAPPED = keys.QUOTA_NAMESPACES
