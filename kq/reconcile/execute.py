@@ -6,6 +6,7 @@ a conflict is no error, the key comes again (spec 9.11, 22.1).
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import structlog
@@ -108,7 +109,7 @@ class Executor:
                 case CreateUnit(job=job, body=body):
                     await self._create(job, body)
                 case DeleteUnit(unit=unit):
-                    await self._client.delete(QUEUE_UNIT, unit.name, unit.namespace, uid=unit.uid)
+                    await self._delete(unit)
                 case PatchUnit(unit=unit, patch=patch):
                     changed = await self._patch(unit, patch)
                     self._hub.enqueue_job_of(changed)  # the status is to follow the spec
@@ -130,20 +131,29 @@ class Executor:
         log.info("queue unit created", unit=unit.key, job=job.key, queue=unit.queue)
         self._hub.wrote(unit, sending)
 
+    async def _delete(self, unit: QueueUnit) -> None:
+        with suppress(NotFound):
+            await self._client.delete(QUEUE_UNIT, unit.name, unit.namespace, uid=unit.uid)
+        self._hub.vanished(unit)
+
     async def _patch(
         self, unit: QueueUnit, patch: Object, subresource: str | None = None
     ) -> QueueUnit:
         sending = self._hub.book.ledger.sending(unit.key)
-        raw = await self._client.merge_patch(
-            QUEUE_UNIT,
-            unit.name,
-            unit.namespace,
-            patch,
-            subresource=subresource,
-            resource_version=unit.resource_version,
-            uid=unit.uid,
-            into=bytes,
-        )
+        try:
+            raw = await self._client.merge_patch(
+                QUEUE_UNIT,
+                unit.name,
+                unit.namespace,
+                patch,
+                subresource=subresource,
+                resource_version=unit.resource_version,
+                uid=unit.uid,
+                into=bytes,
+            )
+        except NotFound:
+            self._hub.vanished(unit)
+            raise
         changed = views.unit(raw)
         self._hub.wrote(changed, sending)
         return changed

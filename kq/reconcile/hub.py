@@ -96,6 +96,15 @@ class Hub:
             self.enqueue_job_of(unit)  # once it runs, only an event gives it something to do
         self.pump()
 
+    def vanished(self, unit: QueueUnit) -> None:
+        """The API server says that the unit is gone; a watch that never showed it tells no end."""
+        entry = self.book.ledger.get(unit.key)
+        if entry is None or (entry.stored is not None and entry.stored.uid == unit.uid):
+            return
+        self.book.lost(unit)
+        self.enqueue_job_of(unit)
+        self.pump()
+
     def expected(self, uid: str) -> None:
         """The unit of that job was made, or the attempt is over."""
         self.book.expected(uid)
