@@ -10,7 +10,7 @@ import structlog
 from kq.app.options import WebhookOptions
 from kq.app.process import Counted, before, equipped, measure_lag
 from kq.clock import utc_now
-from kq.core import views
+from kq.core import quotaviews, views
 from kq.core.kinds import ELASTIC_QUOTA, NAMESPACE
 from kq.core.model import NamespaceView, Quota
 from kq.core.plugins import QuotaPlugin
@@ -78,7 +78,11 @@ class Webhook:
             client=client, kind=NAMESPACE, decode=views.namespace, metrics=counted
         )
         self._quotas = Informer(
-            client=client, kind=ELASTIC_QUOTA, decode=views.quota, optional=True, metrics=counted
+            client=client,
+            kind=ELASTIC_QUOTA,
+            decode=quotaviews.quota,
+            optional=True,
+            metrics=counted,
         )
         self._known = Known(settings, self._namespaces.lister)
         self._integrations = {
@@ -89,7 +93,7 @@ class Webhook:
             options.tls_dir, name=options.service, clock=utc_now, metrics=metrics.tls
         )
         self._listener = Listener(
-            self._reviews(),
+            self._reviews().answer,
             context=self._tls.context,
             drain_seconds=settings.webhook.terminationDrainSeconds,
         )

@@ -66,7 +66,7 @@ def released_at(annotations: object) -> datetime | None:
 
 def strings(value: object) -> dict[str, str]:
     """A map of strings, whatever stands there: null and wrong types read as nothing (spec 22.1)."""
-    if not isinstance(value, Mapping):
+    if not value or not (type(value) is dict or isinstance(value, Mapping)):
         return {}
     return {str(key): each for key, each in value.items() if isinstance(each, str)}
 
@@ -74,7 +74,9 @@ def strings(value: object) -> dict[str, str]:
 def mapping(parent: Object, key: str) -> Mapping[str, Any]:
     """The map at a key; an empty one if there is none."""
     value = parent.get(key)
-    # An exact dict is by far the most frequent, and isinstance of a protocol is slow.
+    # None and an exact dict are by far the most frequent, and isinstance of a protocol is slow.
+    if value is None:
+        return {}
     return value if type(value) is dict or isinstance(value, Mapping) else {}
 
 

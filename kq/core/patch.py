@@ -14,6 +14,8 @@ Operation = dict[str, Any]
 Path = Sequence[str | int]
 """The way to a place inside an object: keys of maps and indexes of lists."""
 
+_PLAIN = frozenset({str, bool, int, float, list, type(None)})
+
 
 class Patch(msgspec.Struct, frozen=True):
     """A merge patch: maps merge key by key, null removes, anything else replaces."""
@@ -113,8 +115,9 @@ def _collect(
 
 
 def _is_map(value: Any) -> TypeGuard[Mapping[str, Any]]:
-    """Objects off the wire are dicts, and asking that first is ten times faster."""
-    return type(value) is dict or isinstance(value, Mapping)
+    """Values off the wire are of few types, and asking for those first is ten times faster."""
+    kind = type(value)
+    return kind is dict or (kind not in _PLAIN and isinstance(value, Mapping))
 
 
 def _writing(present: Any) -> str:

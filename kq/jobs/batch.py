@@ -6,7 +6,7 @@ from typing import Any
 
 from kq.core import codec
 from kq.core.kinds import JOB, Object
-from kq.core.model import Grant, JobState, JobView, PodSet, PodSetUpdates
+from kq.core.model import Grant, JobState, JobView, PodSet, PodSetUpdates, Template
 from kq.core.patch import Patch
 
 POD_SET_NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
@@ -14,6 +14,7 @@ OWN_CONTROLLER = "kubernetes.io/job-controller"
 MOST = {"parallelism": 1_000_000, "completions": 2**31 - 1}
 """Completions cost nothing, as at most parallelism pods run at once, and cannot be corrected."""
 MAX_INDEXES = 64 * 1024
+HOLD = Patch({"spec": {"suspend": True}})
 
 
 class BatchJob:
@@ -21,10 +22,11 @@ class BatchJob:
 
     kind = JOB
 
-    def view(self, job: Object) -> JobView:
-        """The Job as decisions see it."""
+    def view(self, job: Object, *, templates: bool = True) -> JobView:
+        """The Job as decisions see it; without templates its pod set has an empty one."""
         meta, spec, status = (codec.mapping(job, part) for part in ("metadata", "spec", "status"))
-        pod_set, defect = _pod_set(meta.get("name") or "", spec, status)
+        template = codec.template_of(codec.mapping(spec, "template") if templates else {})
+        pod_set, defect = _pod_set(meta.get("name") or "", spec, status, template)
         active = _count(status, "active")
         return JobView(
             **codec.job_metadata(meta),
@@ -48,7 +50,7 @@ class BatchJob:
 
     def hold(self, job: Object) -> Patch:
         """`spec.suspend: true`."""
-        return Patch({"spec": {"suspend": True}})
+        return HOLD
 
     def resume(self, job: Object, grants: Sequence[Grant], updates: PodSetUpdates) -> Patch:
         """`spec.suspend: false`."""
@@ -56,10 +58,9 @@ class BatchJob:
 
 
 def _pod_set(
-    job: str, spec: Mapping[str, Any], status: Mapping[str, Any]
+    job: str, spec: Mapping[str, Any], status: Mapping[str, Any], template: Template
 ) -> tuple[PodSet, str | None]:
     """Its one pod set (spec 2.10, 8.2), and what is wrong with its counts in the words of M16."""
-    template = codec.template_of(codec.mapping(spec, "template"))
     wanted, count, defect = _counts(spec, status)
     name = job if len(job) <= 63 and POD_SET_NAME.fullmatch(job) else "main"
     return (

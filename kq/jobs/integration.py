@@ -15,8 +15,11 @@ class JobIntegration(Protocol):
     def kind(self) -> ResourceKind:
         """Where its jobs live on the API server."""
 
-    def view(self, job: Object) -> JobView:
-        """The job as decisions see it; raises DecodeError for one that has no name."""
+    def view(self, job: Object, *, templates: bool = True) -> JobView:
+        """The job as decisions see it; raises DecodeError for one that has no name.
+
+        Without templates its pod sets have empty ones: to read them costs most of a view.
+        """
 
     def hold(self, job: Object) -> Patch:
         """What keeps it from starting (spec 8.3), at submit and after it ran; no marks of ours."""

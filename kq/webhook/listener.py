@@ -1,68 +1,58 @@
 """The HTTPS listener: bounded in connections and time, and gone without a failed review."""
 
 import asyncio
-import logging
 import ssl
-from typing import cast
+from collections.abc import Callable
 
-import structlog
-from aiohttp import web
-
-from kq.webhook.server import Reviews, mutate_app
-
-KEEPALIVE_SECONDS = 110.0
-"""Above the 90 s for which API servers keep idle connections: else a POST could meet a close."""
+from kq.webhook.connection import Connection, Patience, Shared
+from kq.webhook.http import Refusal
 
 HANDSHAKE_SECONDS = 5.0
-LINGER_SECONDS = 1.0
 CLOSING_SECONDS = 1.0
+FAREWELL_SECONDS = 1.0
+"""How long a peer may take to say good-bye in TLS."""
 SHUTDOWN_SECONDS = 5.0
 MAX_CONNECTIONS = 1024
 
-log = structlog.get_logger()
-
 
 class Listener:
-    """Serves reviews over TLS from `start` to `stop`."""
+    """Has bodies answered over TLS from `start` to `stop`."""
 
     def __init__(
         self,
-        reviews: Reviews,
+        answer: Callable[[bytes | bytearray], bytes | Refusal],
         *,
         context: ssl.SSLContext,
         drain_seconds: float,
         closing_seconds: float = CLOSING_SECONDS,
-        keepalive_seconds: float = KEEPALIVE_SECONDS,
+        handshake_seconds: float = HANDSHAKE_SECONDS,
+        shutdown_seconds: float = SHUTDOWN_SECONDS,
+        patience: Patience | None = None,
         max_connections: int = MAX_CONNECTIONS,
     ) -> None:
-        self._reviews = reviews
         self._context = context
         self._drain_seconds = drain_seconds
         self._closing_seconds = closing_seconds
-        self._max_connections = max_connections
-        self._server: asyncio.Server | None = None
-        self._runner = web.AppRunner(
-            mutate_app(reviews),
-            access_log=None,
-            # aiohttp would log the bytes that it cannot parse, and they may be parts of a job.
-            logger=logging.Logger("kq.webhook.http", logging.CRITICAL),
-            keepalive_timeout=keepalive_seconds,
-            lingering_time=LINGER_SECONDS,
-            auto_decompress=False,
-            shutdown_timeout=SHUTDOWN_SECONDS,
+        self._handshake_seconds = handshake_seconds
+        self._shutdown_seconds = shutdown_seconds
+        self._shared = Shared(
+            answer=answer,
+            patience=patience or Patience(),
+            max_connections=max_connections,
         )
+        self._server: asyncio.Server | None = None
         self.stopping = False
         """Readiness is over, though reviews are still answered."""
 
     async def start(self, host: str, port: int) -> int:
         """Listens; gives the port (0 asks for a free one)."""
-        await self._runner.setup()
         self._server = await asyncio.get_running_loop().create_server(
-            self._connection,
+            lambda: Connection(self._shared),
             host or None,
             port,
             ssl=self._context,
-            ssl_handshake_timeout=HANDSHAKE_SECONDS,
+            ssl_handshake_timeout=self._handshake_seconds,
+            ssl_shutdown_timeout=FAREWELL_SECONDS,
             backlog=1024,
         )
         return int(self._server.sockets[0].getsockname()[1])
@@ -71,27 +61,24 @@ class Listener:
         """Accepts for a while, then lets each connection have one last answer (spec 17.12)."""
         self.stopping = True
         await asyncio.sleep(self._drain_seconds)
-        self._reviews.closing = True
-        if self._open():
+        self._shared.closing = True
+        if self._shared.connections:
             await asyncio.sleep(self._closing_seconds)
         if self._server is not None:
             self._server.close()
-        await self._runner.cleanup()
+        for connection in list(self._shared.connections):
+            connection.finish()
+        await self._emptied(self._shutdown_seconds)
+        for connection in list(self._shared.connections):
+            connection.abort()
+        await self._emptied(FAREWELL_SECONDS)
 
-    def _open(self) -> int:
-        return len(self._runner.server.connections) if self._runner.server else 0
-
-    def _connection(self) -> asyncio.BaseProtocol:
-        """The protocol of a new connection; one too many is closed at once."""
-        if self._runner.server is None or self._open() >= self._max_connections:
-            log.warning("connection refused", reason="too many", limit=self._max_connections)
-            return _Refused()
-        return cast(asyncio.BaseProtocol, self._runner.server())
-
-
-class _Refused(asyncio.Protocol):
-    """Closes its connection as soon as there is one."""
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Close it."""
-        cast(asyncio.Transport, transport).abort()
+    async def _emptied(self, seconds: float) -> None:
+        """Returns when no connection is left, or after so long."""
+        if not self._shared.connections:
+            return
+        try:
+            async with asyncio.timeout(seconds):
+                await self._shared.emptied.wait()
+        except TimeoutError:
+            return

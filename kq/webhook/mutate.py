@@ -1,14 +1,14 @@
 """What is answered to a job at its submit: it is held and marked, nothing else changes (spec 6)."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 from kq.core import codec, keys, messages
 from kq.core.kinds import Object
 from kq.core.model import JobView, PodSet
-from kq.core.patch import Operation, Patch, Path, patch_at
+from kq.core.patch import Operation, Patch, Path, escaped, patch_at
 from kq.jobs.integration import JobIntegration
 from kq.quota.resolve import is_label_value
 from kq.settings import Settings
@@ -20,7 +20,14 @@ Integrations = Mapping[tuple[str, str], JobIntegration]
 """The enabled kinds, by group and kind: a job is served in whatever version it comes."""
 
 SERVICE_ACCOUNT = "system:serviceaccount:"
-TEMPLATE_LABELS = ("metadata", "labels")
+LABELS = ("metadata", "labels")
+ANNOTATIONS = ("metadata", "annotations")
+LABEL_POINTER = f"/metadata/labels/{escaped(keys.QUOTA_LABEL)}"
+POINTERS = {
+    key: f"/metadata/annotations/{escaped(key)}"
+    for key in (*keys.MANAGER_ONLY, keys.BYPASSED_BY, *keys.WRITTEN_AT_CREATE)
+}
+"""Where the annotations are that may be written or removed."""
 
 
 def mutate(
@@ -35,7 +42,7 @@ def mutate(
     integration = integrations.get((request.kind.group, request.kind.kind))
     if integration is None or request.object is None or not _concerns_us(request, settings):
         return review.allowed(request.uid)
-    job = integration.view(request.object)
+    job = integration.view(request.object, templates=False)
     match standing(request, job, world, settings):
         case Standing.UNTOUCHED:
             return review.allowed(request.uid)
@@ -48,9 +55,15 @@ def mutate(
     if quota is None and settings.jobs.unmatchedJobs == "ignore":
         return review.allowed(request.uid)
     held = _hold(request.object, integration.hold(request.object))
-    marked = _mark(held, job.pod_sets, quota, settings, now)
-    told = _remarks(request, job, quota, settings)
-    return review.patched(request.uid, marked.operations, [*marked.warnings, *told])
+    label = _label(held.labels, quota)
+    templates = job.pod_sets if label and settings.webhook.labelPodTemplates else ()
+    foreign = _keys_of_ours(held.annotations, bypassed_by=None)
+    warnings = [
+        *_template_warnings(held.job, templates, label),
+        *map(remarks.w2, foreign),
+        *_remarks(request, job, quota, settings),
+    ]
+    return review.patched(request.uid, _marked(held, templates, label, foreign, now), warnings)
 
 
 def _concerns_us(request: Request, settings: Settings) -> bool:
@@ -61,67 +74,84 @@ def _concerns_us(request: Request, settings: Settings) -> bool:
 
 def _let_through(request: Request, job: Object) -> Response:
     """Says who let the job past the queue (spec 5.9)."""
-    foreign = _keys_of_ours(_at(job, ("metadata", "annotations")), bypassed_by=request.username)
+    foreign = _keys_of_ours(_at(job, ANNOTATIONS), bypassed_by=request.username)
     annotations = {**dict.fromkeys(foreign), keys.BYPASSED_BY: request.username}
     operations = Patch({"metadata": {"annotations": annotations}}).to_json_patch(job)
     return review.patched(request.uid, operations, [remarks.w2(key) for key in foreign])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Change:
-    """A job so far: as it has become, by which operations, with which warnings.
-
-    `added` is what `koord-queue/injected` names (spec 6.7).
-    """
+class _Held(NamedTuple):
+    """A job that is held, by which operations; `added` is named by `koord-queue/injected`."""
 
     job: Object
+    labels: Object
+    annotations: Object
     operations: Sequence[Operation]
-    warnings: Sequence[str] = ()
-    added: frozenset[str] = frozenset()
+    added: set[str]
 
 
-def _hold(job: Object, hold: Patch) -> _Change:
+def _hold(job: Object, hold: Patch) -> _Held:
     """Keeps the job from starting (spec 8.3)."""
     operations = hold.to_json_patch(job)
-    if not operations:
-        return _Change(job=job, operations=())
-    on_metadata = [each["path"].startswith("/metadata") for each in operations]
-    added = {"annotation" if each else "suspend" for each in on_metadata}
-    return _Change(job=hold.apply(job), operations=operations, added=frozenset(added))
-
-
-def _mark(
-    held: _Change,
-    pod_sets: Sequence[PodSet],
-    quota: str | None,
-    settings: Settings,
-    now: datetime,
-) -> _Change:
-    """Writes quota label, annotations and labels of templates, in the order of spec 6.2."""
-    labels, annotations = (_at(held.job, ("metadata", part)) for part in ("labels", "annotations"))
-    label = _label(labels, quota)
-    templates = pod_sets if label and settings.webhook.labelPodTemplates else ()
-    on_templates = [
-        each for pod_set in templates for each in _on_template(held.job, pod_set, label)
-    ]
-    lacks_label = label is not None and labels.get(keys.QUOTA_LABEL) != label
-    added = {"label": lacks_label, "pod-labels": bool(on_templates)}
-    foreign = _keys_of_ours(annotations, bypassed_by=None)
-    injected = held.added.union(name for name, is_added in added.items() if is_added)
-    parts = {
-        "labels": {keys.QUOTA_LABEL: label} if lacks_label else {},
-        "annotations": dict.fromkeys(foreign) | _missing_marks(annotations, injected, now),
+    held = hold.apply(job) if operations else job
+    added = {
+        "annotation" if each["path"].startswith("/metadata") else "suspend" for each in operations
     }
-    # An empty map would be written too, where there is none.
-    written = Patch({"metadata": {part: values for part, values in parts.items() if values}})
-    return _Change(
-        job=held.job,
-        operations=[*held.operations, *written.to_json_patch(held.job), *on_templates],
-        warnings=[
-            *_template_warnings(held.job, templates, label),
-            *(remarks.w2(key) for key in foreign),
-        ],
-    )
+    return _Held(held, _at(held, LABELS), _at(held, ANNOTATIONS), operations, added)
+
+
+def _marked(
+    held: _Held,
+    templates: Sequence[PodSet],
+    label: str | None,
+    foreign: Sequence[str],
+    now: datetime,
+) -> list[Operation]:
+    """Hold, quota label, annotations and labels of templates, in the order of spec 6.2."""
+    on_templates = [each for one in templates for each in _on_template(held.job, one, label)]
+    lacks_label = label is not None and held.labels.get(keys.QUOTA_LABEL) != label
+    added = held.added.copy()
+    if lacks_label:
+        added.add("label")
+    if on_templates:
+        added.add("pod-labels")
+    marks = _missing_marks(held.annotations, added, now)
+    on_metadata = _on_metadata(held.job, label if lacks_label else None, foreign, marks)
+    return [*held.operations, *on_metadata, *on_templates]
+
+
+def _on_metadata(
+    job: Object, label: str | None, foreign: Sequence[str], marks: Mapping[str, str]
+) -> list[Operation]:
+    """The operations that write label and marks, and remove what only the manager may write."""
+    operations: list[Operation] = []
+    if not (label or foreign or marks):
+        return operations
+    metadata = _made(job, "metadata", "/metadata", operations)
+    if label:
+        present = _made(metadata, "labels", "/metadata/labels", operations).get(keys.QUOTA_LABEL)
+        operations.append({"op": _writing(present), "path": LABEL_POINTER, "value": label})
+    if foreign or marks:
+        _made(metadata, "annotations", "/metadata/annotations", operations)
+    operations += [{"op": "remove", "path": POINTERS[key]} for key in foreign]
+    operations += [
+        {"op": "add", "path": POINTERS[key], "value": value} for key, value in marks.items()
+    ]
+    return operations
+
+
+def _made(parent: Object, key: str, pointer: str, operations: list[Operation]) -> Object:
+    """The map at that key; one operation more if there is none."""
+    present = parent.get(key)
+    if isinstance(present, dict):
+        return present
+    operations.append({"op": _writing(present), "path": pointer, "value": {}})
+    return {}
+
+
+def _writing(present: object) -> str:
+    """`add` where nothing or null is, as in `Patch`."""
+    return "add" if present is None else "replace"
 
 
 def _label(labels: Mapping[str, Any], quota: str | None) -> str | None:
@@ -134,15 +164,33 @@ def _label(labels: Mapping[str, Any], quota: str | None) -> str | None:
 
 def _on_template(job: Object, pod_set: PodSet, label: str | None) -> list[Operation]:
     """The operations that make a pod template charge the quota of its job (spec 6.6)."""
-    if not pod_set.path or not _at(job, pod_set.path):
+    template = _at(job, pod_set.path)
+    if not pod_set.path or not template:
         return []
-    return patch_at(job, (*pod_set.path, *TEMPLATE_LABELS), {keys.QUOTA_LABEL: label})
+    place = f"{_pointer(pod_set.path)}/metadata"
+    operations: list[Operation] = []
+    metadata = _made(template, "metadata", place, operations)
+    labels = _made(metadata, "labels", f"{place}/labels", operations)
+    if isinstance(template.get("metadata"), list) or isinstance(metadata.get("labels"), list):
+        # No map can be put there: the error says so.
+        return patch_at(job, (*pod_set.path, *LABELS), {keys.QUOTA_LABEL: label})
+    present = labels.get(keys.QUOTA_LABEL)
+    if present != label:
+        path = f"{place}/labels/{escaped(keys.QUOTA_LABEL)}"
+        operations.append({"op": _writing(present), "path": path, "value": label})
+    return operations
+
+
+@lru_cache(1024)
+def _pointer(path: tuple[str | int, ...]) -> str:
+    """The way to a template, as JSON patches spell it; there are as many as kinds of pod sets."""
+    return "".join(f"/{escaped(each)}" for each in path)
 
 
 def _template_warnings(job: Object, pod_sets: Sequence[PodSet], label: str | None) -> Iterator[str]:
     """W7 for each template that named another quota."""
     for pod_set in pod_sets:
-        present = _at(job, (*pod_set.path, *TEMPLATE_LABELS)).get(keys.QUOTA_LABEL)
+        present = _at(job, (*pod_set.path, *LABELS)).get(keys.QUOTA_LABEL)
         if present and label and present != label:
             yield remarks.w7(pod_set.name, str(present), label)
 
@@ -151,16 +199,21 @@ def _missing_marks(
     annotations: Mapping[str, Any], added: Iterable[str], now: datetime
 ) -> dict[str, str]:
     """The annotations that mark a job as ours; present ones keep their values (spec 6.5)."""
-    marks = {
-        keys.HAS_ENQUEUED: "true",
-        keys.ENQUEUE_TIMESTAMP: codec.format_time(now),
-        keys.INJECTED: ",".join(sorted(added)),
-    }
-    return {key: value for key, value in marks.items() if annotations.get(key) is None}
+    marks: dict[str, str] = {}
+    if annotations.get(keys.HAS_ENQUEUED) is None:
+        marks[keys.HAS_ENQUEUED] = "true"
+    if annotations.get(keys.ENQUEUE_TIMESTAMP) is None:
+        # Jobs of one second share the text.
+        marks[keys.ENQUEUE_TIMESTAMP] = codec.format_time(now.replace(microsecond=0))
+    if annotations.get(keys.INJECTED) is None:
+        marks[keys.INJECTED] = ",".join(sorted(added))
+    return marks
 
 
 def _keys_of_ours(annotations: Mapping[str, Any], *, bypassed_by: str | None) -> list[str]:
     """The keys in it that only koord-queue may write (spec 6.5, W2), bypassed-by the last."""
+    if not annotations:
+        return []
     foreign = sorted(keys.MANAGER_ONLY & annotations.keys())
     if keys.BYPASSED_BY in annotations and annotations[keys.BYPASSED_BY] != bypassed_by:
         foreign.append(keys.BYPASSED_BY)

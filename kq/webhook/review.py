@@ -85,8 +85,7 @@ class Unreadable:
     message: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Response:
+class Response(msgspec.Struct, frozen=True, kw_only=True):
     """One answer. `code` and `message` are read only if it is not allowed."""
 
     uid: str
@@ -114,7 +113,7 @@ _DECODER = msgspec.json.Decoder(_Review)
 _ENCODER = msgspec.json.Encoder()
 
 
-def decode(body: bytes) -> Request | Malformed | Unreadable:
+def decode(body: bytes | bytearray) -> Request | Malformed | Unreadable:
     """What the API server asks; never raises."""
     try:
         review = _DECODER.decode(body)
@@ -165,7 +164,7 @@ def encode(response: Response) -> bytes:
     return _ENCODER.encode({"apiVersion": API_VERSION, "kind": KIND, "response": answer})
 
 
-def _explain(body: bytes, err: Exception) -> Malformed | Unreadable:
+def _explain(body: bytes | bytearray, err: Exception) -> Malformed | Unreadable:
     """Why a body could not be read; with its uid, if it is a review that has one."""
     try:
         review = msgspec.json.decode(body)

@@ -12,7 +12,7 @@ from bench.failure import BenchError, first_of, report
 from bench.loads import LOADS
 from bench.loads.reviews import webhook_target
 from bench.progress import attended
-from kq.core import views
+from kq.core import quotaviews
 from kq.core.keys import QUOTA_LABEL
 from kq.webhook.review import Request, decode
 
@@ -28,7 +28,7 @@ def test_a_job_is_submitted_as_a_person_writes_it_without_suspend() -> None:
 def test_a_quota_has_room_for_as_many_jobs_as_it_was_made_for() -> None:
     made = objects.quota(100)
     made["metadata"] |= {"uid": "u", "resourceVersion": "1"}
-    limit = views.quota(msgspec.json.encode(made)).limit
+    limit = quotaviews.quota(msgspec.json.encode(made)).limit
     assert limit.to_wire() == {"cpu": "10"}
 
 

@@ -3,7 +3,9 @@ import json
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from reviews import (
+    ENABLED,
     NOW,
     QUOTA_LABEL,
     UID,
@@ -16,6 +18,7 @@ from reviews import (
     stored,
 )
 
+from kq.errors import DecodeError
 from kq.settings import BypassSettings, JobSettings, Settings
 from kq.settings.sections import SecuritySettings, WebhookSettings
 from kq.webhook.mutate import mutate
@@ -319,3 +322,26 @@ def test_a_job_without_a_template_is_held_all_the_same() -> None:
     after = stored(job, answer(job))
     assert after["spec"] == {"suspend": True}
     assert after["metadata"]["annotations"]["koord-queue/injected"] == "label,suspend"
+
+
+@pytest.mark.parametrize("metadata", [[], {"labels": []}], ids=["metadata", "labels"])
+def test_a_list_where_labels_belong_is_named_as_the_fault(metadata: Any) -> None:
+    job = a_job()
+    job["spec"]["template"]["metadata"] = metadata
+    with pytest.raises(DecodeError, match="/spec/template/metadata/labels"):
+        answer(job)
+
+
+def test_what_the_pods_are_is_not_looked_at() -> None:
+    job = a_job()
+    job["spec"]["template"]["spec"]["containers"] = "odd"
+    assert stored(job, answer(job)) == held(job, ALL)
+
+
+def test_a_view_without_templates_differs_in_nothing_else() -> None:
+    integration = ENABLED["batch", "Job"]
+    whole, slim = integration.view(a_job()), integration.view(a_job(), templates=False)
+    (pod_set,) = whole.pod_sets
+    (bare,) = slim.pod_sets
+    assert bare.template != pod_set.template
+    assert replace(slim, pod_sets=(replace(bare, template=pod_set.template),)) == whole
