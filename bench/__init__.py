@@ -1,7 +1,9 @@
 """`make bench` and `make profile`: kq under load on a real control plane, measured from outside.
 
 loads       one module a load; each gets a control plane and a kq of its own
-stage       control plane and kq in a temporary folder
+stage       control plane and a queue in a temporary folder
+queues      the queue under test as a value: kq, or a peer
+peers       Kueue under the same loads: `make bench-peers`
 objects     what is submitted, as the bytes that are sent
 posts       connections that only post: as cheap a client as can be, for it shares the machine
 follow      when each object was first seen released, complete, or with its reason

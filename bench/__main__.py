@@ -1,7 +1,6 @@
 """Runs the benchmarks: PYTHONPATH=tests:. python -m bench --jobs 1000 --json figures.json."""
 
 import argparse
-import asyncio
 import json
 import os
 import shutil
@@ -16,7 +15,7 @@ from controlplane import build, cli
 from controlplane.errors import ControlPlaneError
 from rich.console import Console
 
-from bench import failure, stage
+from bench import failure, loads
 from bench.loads import LOADS
 from bench.outcome import Outcome, merged, table
 from bench.progress import tell
@@ -64,7 +63,7 @@ def _run_all(
     outcomes = []
     for name in options.only:
         tell(f"{name}:")
-        outcomes.append(_run(name, sizes, binaries, folder / name))
+        outcomes.append(loads.run(name, sizes, binaries, folder / name))
         for row in outcomes[-1].rows:
             tell(f"  {row.figure}: {row.value}")
     conditions: dict[str, object] = {
@@ -75,20 +74,6 @@ def _run_all(
         "seconds": round(time.monotonic() - started),
     }
     return outcomes, conditions
-
-
-def _run(name: str, sizes: Sizes, binaries: Path, folder: Path) -> Outcome:
-    """One load on a stage of its own, which is removed if all went well."""
-    load = LOADS[name]
-    folder.mkdir()
-    with stage.running(folder, binaries, load.wanted) as running:
-        try:
-            outcome = asyncio.run(load.run(running, sizes))
-        finally:
-            # A process that died is the cause of whatever else went wrong.
-            running.check()
-    shutil.rmtree(folder)
-    return outcome
 
 
 def _show(outcomes: Sequence[Outcome], conditions: dict[str, object], path: Path | None) -> None:

@@ -7,6 +7,8 @@ from controlplane.errors import ControlPlaneError
 from kq.errors import KqError
 
 LINES_SHOWN = 12
+LOGS = ("kq/*-*.log", "kueue/*-*.log")
+"""Of queues under test, below the folder of a load."""
 
 
 class BenchError(Exception):
@@ -25,7 +27,7 @@ def report(error: BaseException, folder: Path) -> list[str]:
     cause = first_of(error)
     foreseen = isinstance(cause, BenchError | ControlPlaneError | KqError)
     lines = [f"failed: {cause if foreseen else repr(cause)}"]
-    for log in sorted(folder.rglob("kq/*-*.log")):
+    for log in sorted(log for pattern in LOGS for log in folder.rglob(pattern)):
         if str(log) in str(cause):
             continue  # its end is quoted already
         lines += [f"log {log}, its last lines:", *_end_of(log)]

@@ -12,6 +12,9 @@ Object = dict[str, Any]
 
 NAMESPACE = "bench"
 QUOTA = "bench"
+OF_KQ: Mapping[str, str] = {keys.QUOTA_LABEL: QUOTA}
+"""What a job carries to be queued by kq."""
+
 MILLICPU = 100
 """What each job asks for: so the two nodes have room for 20,000 at once."""
 
@@ -30,7 +33,12 @@ def quota(places: int) -> Object:
     }
 
 
-def job(name: str, run_for: str, environment: Mapping[str, str] | None = None) -> Object:
+def job(
+    name: str,
+    run_for: str,
+    environment: Mapping[str, str] | None = None,
+    labels: Mapping[str, str] = OF_KQ,
+) -> Object:
     """A job of one pod that runs that long, as a person writes it: without `suspend`."""
     container: Object = {
         "name": "main",
@@ -42,11 +50,7 @@ def job(name: str, run_for: str, environment: Mapping[str, str] | None = None) -
     return {
         "apiVersion": JOB.api_version,
         "kind": JOB.kind,
-        "metadata": {
-            "name": name,
-            "namespace": NAMESPACE,
-            "labels": {keys.QUOTA_LABEL: QUOTA},
-        },
+        "metadata": {"name": name, "namespace": NAMESPACE, "labels": dict(labels)},
         "spec": {
             "template": {
                 "metadata": {"annotations": {"run-for": run_for}},
@@ -56,9 +60,10 @@ def job(name: str, run_for: str, environment: Mapping[str, str] | None = None) -
     }
 
 
-def jobs(count: int, run_for: str) -> list[bytes]:
+def jobs(count: int, run_for: str, labels: Mapping[str, str] = OF_KQ) -> list[bytes]:
     """So many jobs, ready to be sent."""
-    return [msgspec.json.encode(job(f"job-{number:05}", run_for)) for number in range(count)]
+    names = [f"job-{number:05}" for number in range(count)]
+    return [msgspec.json.encode(job(name, run_for, labels=labels)) for name in names]
 
 
 def reviewed_job() -> Object:

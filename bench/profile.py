@@ -21,7 +21,7 @@ from rich.console import Console
 
 from bench import failure, objects, stacks, stage
 from bench.failure import BenchError
-from bench.loads.burst import SETTLE_SECONDS, check_units
+from bench.loads.burst import SETTLE_SECONDS
 from bench.metrics import counters
 from bench.progress import pause, tell
 from bench.rush import rush
@@ -94,7 +94,7 @@ async def _burst(running: Stage, jobs: int) -> Findings:
     await rush(running, objects.jobs(jobs, "0s"))
     await pause(SETTLE_SECONDS, running.check)
     used = {role: _switch(process) - before[role] for role, process in observed.items()}
-    check_units(running, jobs)
+    running.check_ended(jobs)
     notes = [
         Notes(role=role, cpu_seconds=seconds, stacks=_written(running.folder / f"{role}.stacks"))
         for role, seconds in used.items()

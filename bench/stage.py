@@ -1,4 +1,4 @@
-"""A control plane and kq in a temporary folder; all of it ends with the block."""
+"""A control plane and a queue in a temporary folder; all of it ends with the block."""
 
 import time
 from collections.abc import Iterator, Mapping
@@ -8,14 +8,15 @@ from pathlib import Path
 
 from controlplane import processes
 from controlplane.cluster import Cluster
-from controlplane.kq import Kq
 from controlplane.plane import ControlPlane
 from controlplane.processes import Process
 
+from bench import objects
 from bench.failure import BenchError
-from bench.objects import NAMESPACE, QUOTA, quota
+from bench.objects import NAMESPACE
 from bench.posts import Target
 from bench.progress import tell
+from bench.queues import OfKq, Opener, Queue, of_kq
 from kq.core.kinds import JOB
 from kq.kube.client import Client
 from kq.kube.connection import Connection, FixedHeader
@@ -24,8 +25,6 @@ SETTLE_SECONDS = 30.0
 RESTING_CORES = 0.25
 """Below this all processes together are at rest."""
 
-QUOTAS_PATH = f"/apis/scheduling.sigs.k8s.io/v1alpha1/namespaces/{NAMESPACE}/elasticquotas"
-QUEUE_PATH = f"/apis/scheduling.x-k8s.io/v1alpha1/namespaces/koord-queue/queues/{QUOTA}"
 JOBS_PATH = f"/apis/{JOB.api_version}/namespaces/{NAMESPACE}/{JOB.plural}"
 
 
@@ -44,10 +43,10 @@ class Wanted:
     """What a load runs on."""
 
     queue: bool = True
-    """Whether kq is there."""
+    """Whether a queue is there."""
     audit: bool = False
     environment: Mapping[str, str] = field(default_factory=dict)
-    """For the processes of kq."""
+    """For the processes of the queue."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +55,7 @@ class Stage:
 
     folder: Path
     plane: ControlPlane
-    kq: Kq | None
+    queue: Queue | None
 
     @property
     def cluster(self) -> Cluster:
@@ -65,21 +64,22 @@ class Stage:
     @property
     def manager(self) -> Process:
         """The manager, on a stage that has one."""
-        if self.kq is None or self.kq.manager is None:
-            raise BenchError("there is no manager on this stage")
-        return self.kq.manager
+        return self._part("manager")
 
     @property
     def webhook(self) -> Process:
-        """The webhook, on a stage that has one."""
-        if self.kq is None or self.kq.webhook is None:
-            raise BenchError("there is no webhook on this stage")
-        return self.kq.webhook
+        """The webhook, on a stage that has one of its own."""
+        return self._part("webhook")
+
+    @property
+    def parts(self) -> Mapping[str, Process]:
+        """The processes of the queue, by what they do."""
+        return self.queue.parts if self.queue else {}
 
     @property
     def processes(self) -> list[Process]:
-        """All of them, the oldest first."""
-        return [*self.plane.processes, *((self.webhook, self.manager) if self.kq else ())]
+        """All of them, the control plane's first."""
+        return [*self.plane.processes, *self.parts.values()]
 
     def check(self) -> None:
         """Raises Crashed, with the end of its log, if a process ended by itself."""
@@ -98,33 +98,44 @@ class Stage:
         return Client(Connection(base_url=access.server, tls=access.tls, credentials=header))
 
     def metrics(self) -> str:
-        """What the manager counts of itself."""
-        return self.kq.metrics() if self.kq else ""
+        """What the manager of kq counts of itself."""
+        return self.queue.kq.metrics() if isinstance(self.queue, OfKq) else ""
 
     def make_quota(self, places: int) -> None:
-        """A quota with room for so many jobs, and its Queue."""
-        self.cluster.api("POST", QUOTAS_PATH, quota(places))
-        self.cluster.wait(QUEUE_PATH, bool)
+        """A quota with room for so many jobs, ready to take them."""
+        if self.queue is not None:
+            self.queue.make_quota(places)
+
+    def jobs(self, count: int, run_for: str) -> list[bytes]:
+        """So many jobs for the queue of this stage, ready to be sent."""
+        return objects.jobs(count, run_for, self.queue.labels if self.queue else objects.OF_KQ)
+
+    def check_ended(self, jobs: int) -> None:
+        """Raises BenchError unless so many jobs went through the queue to a good end."""
+        if self.queue is not None:
+            self.queue.check_ended(jobs)
+
+    def _part(self, role: str) -> Process:
+        if role not in self.parts:
+            raise BenchError(f"there is no {role} on this stage")
+        return self.parts[role]
 
 
 @contextmanager
-def running(folder: Path, binaries: Path, wanted: Wanted) -> Iterator[Stage]:
-    """A fresh control plane without limits on requests, kq on it, and a namespace for jobs."""
-    tell(f"  a fresh control plane{' and kq' if wanted.queue else ', without kq'} in {folder}")
+def running(
+    folder: Path, binaries: Path, wanted: Wanted, opener: Opener = of_kq
+) -> Iterator[Stage]:
+    """A fresh control plane without limits on requests, the queue on it, a namespace for jobs."""
+    tell(f"  a fresh control plane{'' if wanted.queue else ', without a queue'} in {folder}")
     place = folder / "control-plane"
     with ControlPlane.start(place, binaries, audit=wanted.audit, unlimited=True) as plane:
         plane.cluster.api("POST", "/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
         plane.cluster.wait(f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/default", bool)
         if not wanted.queue:
-            yield _settled(Stage(folder=folder, plane=plane, kq=None))
+            yield _settled(Stage(folder=folder, plane=plane, queue=None))
             return
-        with Kq(
-            cluster=plane.cluster,
-            folder=folder / "kq",
-            as_accounts=True,
-            environment=wanted.environment,
-        ) as kq:
-            yield _settled(Stage(folder=folder, plane=plane, kq=kq))
+        with opener(plane.cluster, folder, wanted.environment) as queue:
+            yield _settled(Stage(folder=folder, plane=plane, queue=queue))
 
 
 def _settled(stage: Stage) -> Stage:

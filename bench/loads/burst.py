@@ -1,41 +1,39 @@
-"""Jobs of one pod that ends at once, submitted into a free quota; and the same without kq."""
+"""Jobs of one pod that ends at once, submitted into a free quota; and without any queue."""
 
 from collections.abc import Mapping
 
-from bench import meter, objects
-from bench.failure import BenchError
+from bench import meter
 from bench.meter import LOAD
 from bench.outcome import Outcome, Row
 from bench.progress import pause
-from bench.rush import Course, rush
+from bench.rush import LIMIT_SECONDS, Course, rush
 from bench.stage import Sizes, Stage
-from kq.core.kinds import QUEUE_UNIT
 
 SETTLE_SECONDS = 5.0
 """How long processor time is counted after the last completion: what is still to be written."""
 
-SUCCEEDED = "Succeed"
-UNITS_PATH = f"/apis/{QUEUE_UNIT.api_version}/namespaces/{objects.NAMESPACE}/{QUEUE_UNIT.plural}"
+SECONDS_A_JOB = 0.3
+"""What is waited for at most, where that is longer than the limit of every rush."""
+
 MACHINE = "all processes, the load generator's too"
 
 
 async def with_queue(stage: Stage, sizes: Sizes) -> Outcome:
-    """The burst through kq."""
+    """The burst through the queue."""
     jobs = sizes.jobs
     stage.make_quota(jobs)
     course, cpu = await _burst(stage, jobs)
-    check_units(stage, jobs)
-    manager, webhook = stage.manager, stage.webhook
+    stage.check_ended(jobs)
+    parts = stage.parts
     per_1000 = {name: seconds * 1000 / jobs for name, seconds in cpu.items()}
     machine = sum(per_1000.values())
-    rss = {"manager": meter.peak_megabytes(manager), "webhook": meter.peak_megabytes(webhook)}
+    rss = {role: meter.peak_megabytes(process) for role, process in parts.items()}
     rate = jobs / course.released[-1]
     figures = {
         "released_per_second": round(rate, 1),
         "burst_seconds_to_last_completion": round(course.completed[-1], 2),
         "cpu_seconds_per_1000": {
-            "manager": round(per_1000[manager.name], 2),
-            "webhook": round(per_1000[webhook.name], 2),
+            **{role: round(per_1000[process.name], 2) for role, process in parts.items()},
             "apiserver": round(per_1000["kube-apiserver"], 2),
             "machine": round(machine, 2),
         },
@@ -53,7 +51,7 @@ async def with_queue(stage: Stage, sizes: Sizes) -> Outcome:
 
 
 async def without_queue(stage: Stage, sizes: Sizes) -> Outcome:
-    """The same on a control plane that has no kq: nobody holds a job."""
+    """The same on a control plane that has no queue: nobody holds a job."""
     jobs = sizes.jobs
     course, cpu = await _burst(stage, jobs)
     per_1000 = {name: seconds * 1000 / jobs for name, seconds in cpu.items()}
@@ -76,22 +74,11 @@ async def without_queue(stage: Stage, sizes: Sizes) -> Outcome:
 
 async def _burst(stage: Stage, jobs: int) -> tuple[Course, dict[str, float]]:
     """The course of the burst, and processor time by process until it has settled."""
-    bodies = objects.jobs(jobs, "0s")
+    bodies = stage.jobs(jobs, "0s")
     before = meter.cpu_seconds(stage.processes)
-    course = await rush(stage, bodies)
+    course = await rush(stage, bodies, max(LIMIT_SECONDS, jobs * SECONDS_A_JOB))
     await pause(SETTLE_SECONDS, stage.check)
     return course, meter.spent(before, meter.cpu_seconds(stage.processes))
-
-
-def check_units(stage: Stage, jobs: int) -> None:
-    """A burst counts only if kq has brought every unit to its end."""
-    units = stage.cluster.api("GET", UNITS_PATH)["items"]
-    ended = [each for each in units if each.get("status", {}).get("phase") == SUCCEEDED]
-    if len(ended) != jobs:
-        raise BenchError(
-            f"{len(ended)} of {len(units)} units ended well {SETTLE_SECONDS:.0f} s after "
-            f"the last of {jobs} jobs; the manager's log is {stage.manager.log}"
-        )
 
 
 def cpu_rows(per_1000: Mapping[str, float]) -> list[Row]:

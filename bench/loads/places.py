@@ -1,6 +1,6 @@
 """More jobs than there are places: how soon does the next start where one has ended?"""
 
-from bench import meter, objects
+from bench import meter
 from bench.outcome import Outcome, Row
 from bench.rush import rush
 from bench.stage import Sizes, Stage
@@ -14,7 +14,7 @@ RUN_FOR = "1s"
 async def run(stage: Stage, sizes: Sizes) -> Outcome:
     """600 jobs of one second into 100 places."""
     stage.make_quota(PLACES)
-    bodies = objects.jobs(JOBS, RUN_FOR)
+    bodies = stage.jobs(JOBS, RUN_FOR)
     before = meter.cpu_seconds(stage.processes)
     course = await rush(stage, bodies)
     cpu = meter.spent(before, meter.cpu_seconds(stage.processes))

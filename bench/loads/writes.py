@@ -5,7 +5,7 @@ from collections import Counter
 from bench import objects
 from bench.audit import AuditLog, Writes, count
 from bench.failure import BenchError
-from bench.loads.burst import SETTLE_SECONDS, check_units
+from bench.loads.burst import SETTLE_SECONDS
 from bench.outcome import Outcome, Row
 from bench.progress import pause
 from bench.rush import rush
@@ -21,7 +21,7 @@ async def run(stage: Stage, sizes: Sizes) -> Outcome:
     await rush(stage, objects.jobs(JOBS, "0s"))
     await pause(SETTLE_SECONDS, stage.check)
     written = count(log.news())
-    check_units(stage, JOBS)
+    stage.check_ended(JOBS)
     figures = {
         "writes_per_job": round(written.objects / JOBS, 3),
         "events_per_job": round(written.events / JOBS, 3),

@@ -32,7 +32,7 @@ from kq.kube.requests import (
     with_preconditions,
 )
 from kq.kube.telemetry import ClientMetrics, Uncounted
-from kq.kube.transport import Transport, Uniform
+from kq.kube.transport import Transport, Uniform, Wire
 
 T = TypeVar("T")
 
@@ -53,8 +53,9 @@ class Client:
         burst: int = 0,
         metrics: ClientMetrics | None = None,
         uniform: Uniform = random.uniform,  # noqa: S311 - jitter is no secret
+        transport: Wire | None = None,
     ) -> None:
-        self._transport = Transport(
+        self._transport: Wire = transport or Transport(
             connection,
             lane=Lane(max_in_flight=max_in_flight, qps=qps, burst=burst),
             metrics=metrics or Uncounted(),

@@ -23,7 +23,7 @@ import msgspec
 
 from kq.errors import KqError
 
-_UID_PRECONDITIONS = ("Precondition failed: UID", "uid mismatch")
+_UID_PRECONDITIONS = ("Precondition failed: UID", "uid mismatch", "the UID in the precondition")
 _LONGEST_TEXT = 200
 
 
@@ -45,6 +45,11 @@ class ApiError(KqError):
         self.reason = reason
         self.retry_after = retry_after
         self.details: Mapping[str, Any] = details or {}
+
+    @property
+    def is_namespace_ending(self) -> bool:
+        """Whether it was refused because its namespace is on its way out."""
+        return any(cause.get("reason") == "NamespaceTerminating" for cause in self._causes())
 
     @property
     def is_uid_conflict(self) -> bool:

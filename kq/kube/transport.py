@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import nullcontext
 from functools import lru_cache
 from types import TracebackType
-from typing import Self
+from typing import Protocol, Self
 
 import aiohttp
 from aiohttp.http_exceptions import HttpProcessingError, LineTooLong
@@ -44,6 +44,29 @@ _NOT_ANSWERED = (aiohttp.ClientError, HttpProcessingError, TimeoutError, OSError
 
 Uniform = Callable[[float, float], float]
 """A random number between two, as `random.uniform`."""
+
+
+class Wire(Protocol):
+    """What a client needs of its transport; `Transport` is the one with sockets."""
+
+    last_date: str | None
+
+    async def __aenter__(self) -> object:
+        """Opens it."""
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Closes it."""
+
+    async def send(self, request: PreparedRequest, body: bytes | None, options: Options) -> bytes:
+        """The body of the answer; an ApiError if it is a refusal or there is none."""
+
+    def lines(self, request: PreparedRequest, *, idle: float) -> AsyncGenerator[bytes, None]:
+        """The lines of a watch until the server ends it."""
 
 
 class Transport:

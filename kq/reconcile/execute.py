@@ -30,7 +30,7 @@ from kq.decide.actions import (
 )
 from kq.jobs.integration import JobIntegration
 from kq.kube.client import Client
-from kq.kube.errors import ApiError, Conflict, Invalid, NotFound, TooLarge
+from kq.kube.errors import ApiError, Conflict, Forbidden, Invalid, NotFound, TooLarge
 from kq.reconcile.controller import Result
 from kq.reconcile.events import Teller
 from kq.reconcile.hub import Hub
@@ -127,6 +127,11 @@ class Executor:
         except (Invalid, TooLarge) as err:
             self._teller.tell(job, True, "UnitRefused", f"the queue unit was refused: {err}")
             raise
+        except Forbidden as err:
+            if not err.is_namespace_ending:
+                raise
+            log.debug("job is about to go with its namespace", job=job.key)
+            return
         unit = views.unit(raw)
         log.info("queue unit created", unit=unit.key, job=job.key, queue=unit.queue)
         self._hub.wrote(unit, sending)

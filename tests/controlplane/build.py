@@ -2,6 +2,7 @@
 
 import fcntl
 import hashlib
+import json
 import os
 import re
 import shutil
@@ -29,6 +30,8 @@ class Module:
     tools: Mapping[str, str]
     """The package of each binary, in the order of building."""
     linker_flags: str = "-s -w"
+    effort: str = "about 6 minutes on two cores"
+    """How long a person waits for the first build."""
 
     def key(self) -> str:
         """The digest of all that decides how the binaries come out."""
@@ -120,6 +123,25 @@ def ready_made(module: Module, folder: Path) -> Path:
     return folder.absolute()
 
 
+def source_folder(module: Module, path: str, environ: Mapping[str, str], say: Say) -> Path:
+    """Where Go keeps the files of a module that go.mod requires; fetched if they are not there."""
+    wanted = toolchain.wanted_version(module.go_mod())
+    go = toolchain.find_go(wanted, cache_folder(environ), environ.get("PATH"), say)
+    done = subprocess.run(
+        [str(go), "mod", "download", "-json", path],
+        cwd=module.folder,
+        env=_build_environment(environ),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    found = json.loads(done.stdout or "{}")
+    if done.returncode or "Dir" not in found:
+        why = found.get("Error") or done.stderr.strip()
+        raise BuildError(f"the files of {path} could not be had: {why}")
+    return Path(found["Dir"])
+
+
 @contextmanager
 def _locked(path: Path, say: Say) -> Iterator[None]:
     with path.open("w") as lock:
@@ -149,7 +171,7 @@ def _build(module: Module, target: Path, environ: Mapping[str, str], say: Say) -
     wanted = toolchain.wanted_version(module.go_mod())
     go = toolchain.find_go(wanted, cache_folder(environ), environ.get("PATH"), say)
     started = time.monotonic()
-    say(f"building {len(module.tools)} binaries with {go}; about 6 minutes on two cores, once only")
+    say(f"building {', '.join(module.tools)} with {go}; {module.effort}, once only")
     say(f"into {target}, log {log}")
     try:
         for position, (name, package) in enumerate(module.tools.items(), start=1):

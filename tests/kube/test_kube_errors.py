@@ -95,6 +95,7 @@ def test_a_long_body_is_cut() -> None:
     [
         (409, {"message": "Precondition failed: UID in precondition: x, UID in object"}, True),
         (409, {"message": "uid mismatch: the provided object specified uid x"}, True),
+        (409, {"message": "c: the UID in the precondition (x) does not match the UID"}, True),
         (409, {"message": 'cannot be fulfilled on jobs "liquid-UID": modified'}, False),
         (422, {"details": {"causes": [{"field": "metadata.uid"}]}}, True),
         (422, {"details": {"causes": [{"field": "spec.template"}]}}, False),

@@ -78,6 +78,15 @@ async def test_a_unit_that_is_refused_is_told_on_its_job_and_tried_again(
     assert not ground.book.units
 
 
+async def test_a_job_that_goes_with_its_namespace_gets_no_unit_any_more(ground: Ground) -> None:
+    action = creation(ground)
+    causes = [{"reason": "NamespaceTerminating", "field": "metadata.namespace"}]
+    ground.api.fail(Forbidden("it is being terminated", code=403, details={"causes": causes}))
+    await ground.executor.execute([action])
+    assert ground.notes.told == []
+    assert not ground.book.units
+
+
 @pytest.mark.parametrize("subresource", [None, "status"])
 async def test_a_patch_names_version_and_uid_and_its_answer_counts(
     ground: Ground, subresource: str | None
