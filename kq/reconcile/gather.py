@@ -6,6 +6,7 @@ from datetime import datetime
 from kq.core import codec, keys
 from kq.core.model import JobView, NamespaceView, PodSet, QueueUnit, Template
 from kq.core.priority import DerivedPriority, derive
+from kq.decide.book import job_key
 from kq.decide.charge import request_of
 from kq.decide.places import Place
 from kq.decide.situation import PodFacts, Rules, Situation
@@ -73,7 +74,7 @@ class Gatherer:
             not job.suspended
             or job.finished
             or job.deleting
-            or self._hub.book.jobs.units_of(job.uid)
+            or self._hub.book.jobs.unit_of(job.uid, job_key(job)) is not None
         ):
             return None
         quota = self._quota(job, None)

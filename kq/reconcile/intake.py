@@ -52,7 +52,9 @@ class IntakeReconciler:
             self._hub.expected(job.uid)
 
     async def _bring_in(self, job: JobView) -> Result:
-        if self._hub.book.jobs.unit_of(job.uid, job_key(job)) is not None:
+        unit = self._hub.book.jobs.unit_of(job.uid, job_key(job))
+        if unit is not None:
+            self._hub.enqueue_job_of(unit)  # it was asked for as if it had none
             return Result()
         if self._executor.awaits(job):
             refused = self._hub.written.refused_at(job) is not None

@@ -198,6 +198,17 @@ async def test_a_unit_of_another_that_has_the_name_is_seen(ground: Gathering) ->
     assert (await ground.now(job_view(labels=LABELLED), namesake)).name_taken_by is None
 
 
+async def test_a_held_job_is_expected_in_its_place_until_a_unit_stands_for_it(
+    ground: Gathering,
+) -> None:
+    held = job_view(labels=LABELLED, suspended=True)
+    place = ground.gatherer.place_of(held)
+    assert place is not None
+    assert (place.queue, place.quota) == ("team-a", "team-a")
+    ground.book.saw(builders.unit_by_hand("made-before", job="train"))
+    assert ground.gatherer.place_of(held) is None
+
+
 async def test_the_pods_of_the_job_are_counted(ground: Gathering) -> None:
     ended = builders.NOW
     for number, phase in enumerate(("Running", "Pending", "Running", "Succeeded", "Failed")):
