@@ -98,6 +98,14 @@ class Executor:
         """The unit as the status patch left it."""
         return await self._patch(unit, patch, subresource="status")
 
+    async def is_there(self, job: JobView) -> bool:
+        """Whether the API server has that very job."""
+        try:
+            found = await self._client.get(job.kind, job.name, job.namespace)
+        except NotFound:
+            return False
+        return bool(found.get("metadata", {}).get("uid") == job.uid)
+
     async def read(self, unit: QueueUnit) -> QueueUnit:
         """The unit as the API server has it now."""
         raw = await self._client.get(QUEUE_UNIT, unit.name, unit.namespace, into=bytes)

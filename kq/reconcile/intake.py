@@ -7,7 +7,7 @@ from collections.abc import Callable
 from datetime import datetime
 
 from kq.core.model import JobView
-from kq.decide.actions import TellJob
+from kq.decide.actions import CreateUnit, TellJob
 from kq.decide.book import job_key
 from kq.decide.plan import plan_job
 from kq.metrics import SchedulingMetrics
@@ -17,6 +17,9 @@ from kq.reconcile.gather import Gatherer
 from kq.reconcile.hub import Hub
 from kq.reconcile.strikes import Strikes
 from kq.reconcile.watches import Watches
+
+MOST_REMEMBERED = 16384
+"""UIDs of jobs for which units were made."""
 
 
 class IntakeReconciler:
@@ -40,6 +43,7 @@ class IntakeReconciler:
         self._metrics = metrics
         self._clock = clock
         self._strikes = strikes
+        self._made: dict[str, None] = {}
 
     async def reconcile(self, request: Request) -> Result:
         """One job; whatever comes of it, nobody behind it waits for it any longer."""
@@ -63,9 +67,19 @@ class IntakeReconciler:
             job, None, self._clock(), self._strikes.may_hold_at(job.uid)
         )
         actions = plan_job(now)
+        if any(isinstance(each, CreateUnit) for each in actions):
+            # The unit went, and perhaps with its job, which only the watch of jobs does not show yet.
+            if job.uid in self._made and not await self._executor.is_there(job):
+                return Result(requeue_after=STALE)
+            self._note_made(job.uid)
         result = await self._executor.execute(actions)
         self._strikes.note(job.uid, actions, now.now)
         for each in actions:
             if isinstance(each, TellJob) and each.reason == "SlippedThrough":
                 self._metrics.slipped_jobs.labels(job.kind.kind).inc()
         return result
+
+    def _note_made(self, uid: str) -> None:
+        self._made[uid] = None
+        if len(self._made) > MOST_REMEMBERED:
+            del self._made[next(iter(self._made))]

@@ -14,6 +14,7 @@ from kq.core.model import NamespaceView, Phase
 from kq.decide.situation import Rules
 from kq.kube.errors import Conflict, ServerError
 from kq.reconcile.controller import Request, Result
+from kq.reconcile.execute import STALE
 from kq.reconcile.gather import Gatherer
 from kq.reconcile.grants import GrantsReconciler
 from kq.reconcile.intake import IntakeReconciler
@@ -107,6 +108,12 @@ class Jobs(Ground):
         self.watches.jobs["Job"].drop(view)  # type: ignore[attr-defined]
         self.book.lost(view)
 
+    def drop_unit(self) -> None:
+        """Its unit goes, and the watch shows it."""
+        unit = self.unit_now()
+        self.api.remove(QUEUE_UNIT, unit.key)
+        self.book.lost(unit)
+
     def slipped(self) -> float | None:
         return self.registry.get_sample_value("kq_slipped_jobs_total", {"kind": "Job"})
 
@@ -123,6 +130,25 @@ STATUS = "patch queueunits/status team-a/train"
 
 
 # -- a job's way
+
+
+async def test_a_unit_that_somebody_deleted_is_made_again(ground: Jobs) -> None:
+    ground.job(metadata=LABELLED)
+    await ground.look()
+    ground.drop_unit()
+    await ground.look()
+    assert ground.kinds() == [CREATE, CREATE]
+
+
+async def test_no_unit_is_made_again_for_a_job_that_only_the_watch_still_shows(
+    ground: Jobs,
+) -> None:
+    job = ground.job(metadata=LABELLED)
+    await ground.look()
+    ground.api.remove(JOB, job.key)
+    ground.drop_unit()
+    assert await ground.look() == Result(requeue_after=STALE)
+    assert ground.kinds() == [CREATE]
 
 
 async def test_a_held_job_gets_its_unit_once(ground: Jobs) -> None:
