@@ -68,7 +68,7 @@ class IntakeReconciler:
         )
         actions = plan_job(now)
         if any(isinstance(each, CreateUnit) for each in actions):
-            # The unit went, and perhaps with its job, which only the watch of jobs does not show yet.
+            # A unit that went may have gone with its job: only the watch of jobs may be late.
             if job.uid in self._made and not await self._executor.is_there(job):
                 return Result(requeue_after=STALE)
             self._note_made(job.uid)
