@@ -64,7 +64,7 @@ def _core() -> list[Kind]:
               selectable=("spec.unschedulable",)),
         _kind("v1", "Pod", status=True, short_names=("po",), **_ALL, **_COUNTED,
               returns_deleted=True, selectable=POD_FIELDS,
-              subresources=("binding", "eviction", "ephemeralcontainers", "resize")),
+              subresources=("binding", "eviction")),
         _kind("v1", "ConfigMap", short_names=("cm",)),
         _kind("v1", "Secret", selectable=("type",)),
         _kind("v1", "Service", status=True, short_names=("svc",), **_ALL,
@@ -87,7 +87,7 @@ def _core() -> list[Kind]:
 
 def _workloads() -> list[Kind]:
     return [
-        _kind("batch/v1", "Job", status=True, **_ALL, **_COUNTED,
+        _kind("batch/v1", "Job", status=True, **_ALL, **_COUNTED, orphans=True,
               selectable=("status.successful",)),
         _kind("batch/v1", "CronJob", status=True, short_names=("cj",), **_ALL, **_COUNTED),
         _kind("apps/v1", "Deployment", status=True, short_names=("deploy",), **_ALL, **_COUNTED),

@@ -91,6 +91,4 @@ class Answer:
 def answer_of(value: object, *, code: int = 200, warnings: tuple[str, ...] = ()) -> Answer:
     """An answer with a value's JSON."""
     headers = {"Content-Type": JSON}
-    return Answer(
-        code=code, body=msgspec.json.encode(value), headers=headers, warnings=warnings
-    )
+    return Answer(code=code, body=msgspec.json.encode(value), headers=headers, warnings=warnings)

@@ -1,4 +1,4 @@
-"""The kinds that an API server serves: what each is called, and how the server treats its objects."""
+"""The kinds that an API server serves: what each is called, and the rules for its objects."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -58,6 +58,8 @@ class Kind:
     """Whether a PUT of what is not there makes it."""
     returns_deleted: bool = False
     """Whether a DELETE that took effect at once answers with the object, not with a Status."""
+    orphans: bool = False
+    """Whether its dependents are let go if a DELETE does not say what happens to them."""
     naming: Naming = Naming.SUBDOMAIN
     custom: bool = False
     """Whether a CRD defines it."""
@@ -67,7 +69,7 @@ class Kind:
     selectable: tuple[str, ...] = ()
     """The fields beside name and namespace that field selectors may name."""
     subresources: tuple[str, ...] = ()
-    """Subresources beside status, such as `scale`."""
+    """Subresources beside status, such as `binding`."""
 
     @property
     def api_version(self) -> str:
@@ -150,7 +152,6 @@ def _version_of(shared: Kind, version: Object) -> Kind:
         openapi=(version.get("schema") or {}).get("openAPIV3Schema"),
         columns=tuple(_column(each) for each in version.get("additionalPrinterColumns") or ()),
         selectable=tuple(each["jsonPath"].removeprefix(".") for each in fields),
-        subresources=tuple(name for name in subresources if name != "status"),
     )
 
 

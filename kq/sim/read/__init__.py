@@ -1,0 +1,1 @@
+"""Reading: lists and their pages, watches and their lines, and the selectors of both."""
