@@ -92,6 +92,7 @@ class Book:
             case JobView():
                 key = job_key(view)
                 self.jobs.drop(view.uid, key)
+                self.expected(view.uid)
                 self._job_changed(view.uid, key)
             case Queue():
                 self.queues.pop(view.name, None)

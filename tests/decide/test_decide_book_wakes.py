@@ -278,3 +278,13 @@ def test_an_attempt_that_failed_holds_nobody_up():
     known.expected("job-ahead")
     assert known.take_woken() == ["team-a"]
     assert [each.name for each in known.cycle("team-a", NOW)] == ["late"]
+
+
+def test_a_job_that_is_gone_is_expected_no_more():
+    known, _ = expecting("Priority", ahead_cpu=4)
+    known.saw(job_view("ahead"))
+    known.cycle("team-a", NOW)
+    known.take_woken()
+    known.lost(job_view("ahead"))
+    assert known.take_woken() == ["team-a"]
+    assert [each.name for each in known.cycle("team-a", NOW)] == ["late"]
