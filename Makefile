@@ -9,7 +9,7 @@ PLANE := PYTHONPATH=tests $(BIN)/python -m controlplane
 PYTEST := $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check bench bench-peers profile build up down status lock clean
+.PHONY: help install demo test check soak bench bench-peers profile build up down status lock clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -37,6 +37,13 @@ check: install ## lint, format, types, layers, manifests
 	MYPYPATH=tests $(BIN)/mypy --strict -p controlplane -p demo -p bench
 	$(BIN)/lint-imports
 	$(PYTEST) -q tests/manifests tests/test_layout.py
+
+# How long, and from which seed on.
+MINUTES ?= 10
+SEED ?= 1
+
+soak: install ## random histories with faults on the simulator: MINUTES=10 SEED=1
+	@PYTHONPATH=tests:tests/e2e:tests/sim:. $(BIN)/python -m soak --minutes $(MINUTES) --seed $(SEED)
 
 # Names of loads with commas between them, or nothing for all; JSON names a file.
 ONLY ?=

@@ -13,6 +13,7 @@ from kq.errors import ConfigError, KqError
 COMMANDS = {
     "certs": ("kq.cli.certs", "certs", "Certificates of the webhook."),
     "manager": ("kq.cli.processes", "manager", "The manager: queues jobs and releases them."),
+    "sim": ("kq.cli.sim", "sim", "A simulated cluster with kq at work on it."),
     "version": ("kq.cli.version", "version", "The version of kq."),
     "webhook": ("kq.cli.processes", "webhook", "The webhook: holds jobs as they are submitted."),
 }

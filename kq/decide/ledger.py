@@ -40,8 +40,10 @@ class Sending:
     To be held until its answer is noted; what becomes of it otherwise nobody needs to say.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, grant: QueueUnit | None = None) -> None:
         self.shown: list[str] = []
+        self.grant = grant
+        """The grant that was decided when it was sent: the write is of that, or overtakes it."""
 
 
 class Ledger:
@@ -71,7 +73,8 @@ class Ledger:
 
     def sending(self, key: str) -> Sending:
         """A write of that unit is about to be sent."""
-        sending = Sending()
+        entry = self._entries.get(key)
+        sending = Sending(entry.grant if entry else None)
         self._sending.setdefault(key, WeakSet()).add(sending)
         return sending
 
@@ -116,18 +119,22 @@ class Ledger:
     def wrote(self, view: QueueUnit, sending: Sending) -> Entry:
         """The API server answered that write with this; a grant on the version before is settled.
 
-        Once the informer has shown it, or one that is not of our own chain, it is no news.
+        Once the informer has shown it, or one that is not of our own chain, it is no news, and a
+        grant that was decided on what was shown counts on.
         """
         entry = self._entries.setdefault(view.key, Entry())
-        entry.grant = None
         if view.uid in self._gone:
             # Its end was shown before this answer came: nothing would ever take it out again.
+            if entry.grant is not None and entry.grant.uid == view.uid:
+                entry.grant = None
             if entry.effective is None:
                 del self._entries[view.key]
             return entry
         self._answered(view.key, sending)
         foreign = set(sending.shown).difference(entry.own_versions)
         passed = view.resource_version in sending.shown or bool(foreign)
+        if entry.grant is sending.grant or not (passed or _rests_on(entry.grant, view)):
+            entry.grant = None
         if passed and entry.stored is not None and entry.stored.uid == view.uid:
             entry.own_versions += (view.resource_version,)
             return entry
@@ -162,3 +169,7 @@ class Ledger:
             each.shown.append(version)
         if not under_way:
             self._sending.pop(key, None)
+
+
+def _rests_on(grant: QueueUnit | None, view: QueueUnit) -> bool:
+    return grant is not None and grant.resource_version == view.resource_version

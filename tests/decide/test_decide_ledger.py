@@ -339,3 +339,59 @@ LedgerAgainstServer.TestCase.settings = settings(
     settings.default, max_examples=settings.default.max_examples // 2
 )
 TestLedgerAgainstServer = LedgerAgainstServer.TestCase
+
+
+# -- grants that are decided while a write is under way ---------------------------------------
+
+
+def grant_on(number: int, **fields: object) -> QueueUnit:
+    """A grant as a cycle decides it: of the version that it rests on."""
+    return msgspec.structs.replace(granted(version(number, **fields)), resource_version=str(number))
+
+
+def test_a_grant_on_what_the_informer_showed_outlives_the_answer_to_the_create():
+    ledger = Ledger()
+    create = ledger.sending(KEY)
+    ledger.saw(version(1))
+    ledger.assume(grant_on(1))
+    entry = ledger.wrote(version(1), create)
+    assert entry.grant is not None
+    assert entry.effective.phase is Phase.DEQUEUED
+
+
+def test_a_grant_on_a_foreign_version_outlives_a_late_answer():
+    ledger = Ledger()
+    ledger.saw(version(1))
+    write = ledger.sending(KEY)
+    ledger.saw(version(3))
+    ledger.assume(grant_on(3))
+    assert ledger.wrote(version(2), write).grant is not None
+
+
+def test_the_answer_to_its_own_write_settles_a_grant():
+    ledger = Ledger()
+    ledger.saw(version(1))
+    ledger.assume(grant_on(1))
+    write = ledger.sending(KEY)
+    ledger.saw(version(2, phase=Phase.DEQUEUED))
+    entry = ledger.wrote(version(2, phase=Phase.DEQUEUED), write)
+    assert entry.grant is None
+    assert entry.effective.resource_version == "2"
+
+
+def test_a_grant_on_a_version_that_another_write_of_ours_has_passed_is_dropped():
+    ledger = Ledger()
+    ledger.saw(version(1))
+    write = ledger.sending(KEY)
+    ledger.assume(grant_on(1))
+    assert ledger.wrote(version(2), write).grant is None
+
+
+def test_the_answer_to_a_write_of_a_unit_that_is_gone_leaves_the_grant_of_its_successor():
+    ledger = Ledger()
+    ledger.saw(version(1, uid="old"))
+    write = ledger.sending(KEY)
+    ledger.gone(KEY, "old")
+    ledger.saw(version(5, uid="new"))
+    ledger.assume(grant_on(5, uid="new"))
+    assert ledger.wrote(version(2, uid="old"), write).grant is not None

@@ -1,0 +1,69 @@
+"""kq's installation in a simulated cluster: the objects of its manifests, without their pods."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+import yaml
+
+import kq
+from kq.core.kinds import Object
+from kq.errors import ConfigError
+from kq.kube.errors import from_status
+from kq.sim.api.call import Request
+from kq.sim.api.server import ApiServer
+
+MANIFESTS = Path(kq.__file__).parents[1] / "manifests" / "kustomize"
+FOLDERS = (MANIFESTS / "base", MANIFESTS / "components" / "koordinator-crds")
+"""The installation, and the kinds of quotas that it rests on."""
+LEFT_OUT = ("Deployment",)
+"""Webhook and manager run beside the cluster, not in it."""
+FIRST = ("CustomResourceDefinition", "Namespace")
+"""Kinds that others need, in the order in which they are made."""
+
+_KUSTOMIZATION = "kustomization.yaml"
+
+
+def installation(folders: Sequence[Path] = FOLDERS) -> list[Object]:
+    """What is to be made, in an order in which it can be."""
+    objects = [each for folder in folders for each in _within(folder)]
+    kept = [each for each in objects if each["kind"] not in LEFT_OUT]
+    return sorted(kept, key=lambda each: _rank(each["kind"]))
+
+
+async def install(server: ApiServer, objects: Sequence[Object]) -> None:
+    """Makes objects on a server; its refusal of one raises."""
+    for obj in objects:
+        kind = server.registry.of(obj["apiVersion"], obj["kind"])
+        if kind is None:
+            raise ConfigError(f"{obj['kind']} of {obj['apiVersion']} is not served")
+        root = f"/apis/{kind.api_version}" if kind.group else f"/api/{kind.version}"
+        namespace = obj["metadata"].get("namespace", "default")
+        inside = f"/namespaces/{namespace}" if kind.namespaced else ""
+        path = f"{root}{inside}/{kind.plural}"
+        body = msgspec.json.encode(obj)
+        answer = await server.serve(Request(method="POST", path=path, body=body))
+        if answer.code >= 300:
+            raise from_status(answer.code, answer.body, answer.headers)
+
+
+def _within(folder: Path) -> Iterator[Object]:
+    """The objects of a kustomization that only lists what belongs to it."""
+    named = _read(folder / _KUSTOMIZATION)[0].get("resources") or ()
+    for name in named:
+        place = folder / name
+        if place.is_dir():
+            yield from _within(place)
+        else:
+            yield from _read(place)
+
+
+def _read(file: Path) -> list[Object]:
+    try:
+        return [each for each in yaml.safe_load_all(file.read_text("utf-8")) if each]
+    except (OSError, yaml.YAMLError) as err:
+        raise ConfigError(f"{file} cannot be read: {err}") from err
+
+
+def _rank(kind: str) -> int:
+    return FIRST.index(kind) if kind in FIRST else len(FIRST)

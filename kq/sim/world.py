@@ -1,0 +1,197 @@
+"""A whole cluster with kq at work on it, in one process."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from random import Random
+from types import TracebackType
+from typing import Self
+
+from prometheus_client import CollectorRegistry
+
+from kq import __version__
+from kq.app.manager import Manager
+from kq.app.options import Address, ClusterOptions, ManagerOptions
+from kq.app.process import Counted
+from kq.core.kinds import Object
+from kq.errors import KqError
+from kq.kube.client import Client
+from kq.kube.connection import Connection
+from kq.kube.transport import Wire
+from kq.metrics import Metrics
+from kq.settings import Settings
+from kq.sim.api.call import User
+from kq.sim.api.server import ApiServer
+from kq.sim.cluster.cluster import controllers, node
+from kq.sim.cluster.plays import Plays, by_annotation
+from kq.sim.control.running import Running
+from kq.sim.faults import Faults
+from kq.sim.faultywire import FaultyWire
+from kq.sim.install import install, installation
+from kq.sim.local import Answered, LocalCaller, LocalTransport
+from kq.sim.process import Cord, Process
+from kq.sim.reviewing import Reviewing
+
+WEBHOOK = "koord-queue-webhook.koord-queue.svc:443"
+"""Where the webhook configuration says that the webhook is."""
+READY_SECONDS = 60.0
+POLL_SECONDS = 0.02
+
+_NOWHERE = Address("", 0)
+_ADDRESS = Connection(base_url="https://simulated")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """On what terms kq works, and on what cluster."""
+
+    settings: Settings = field(default_factory=Settings)
+    default_policy: str = "Priority"
+    nodes: Sequence[Object] = field(default_factory=lambda: [node("node-1")])
+    plays: Plays = by_annotation
+    """How pods run."""
+    objects: Sequence[Object] = field(default_factory=installation)
+    """What is made before kq starts."""
+    latency: float = 0.001
+    """Seconds that a request of kq takes in each direction."""
+    history: int = 20_000
+    """Events of one kind that the API server remembers."""
+
+
+class Simulation:
+    """API server, controllers of the cluster, kq's webhook and manager; open it as a context.
+
+    Faults come between kq and the API server, never between that and the cluster's controllers.
+    """
+
+    def __init__(
+        self,
+        *,
+        clock: Callable[[], datetime],
+        random: Random,
+        terms: Terms | None = None,
+        faults: Faults | None = None,
+    ) -> None:
+        self.terms = terms or Terms()
+        self.faults = faults or Faults()
+        self.manager: Process | None = None
+        self.webhook: Process | None = None
+        self._answers: dict[str, Answered] = {}
+        self._clock = clock
+        self.server = ApiServer(
+            clock=clock,
+            random=random,
+            caller=LocalCaller(self._answers),
+            tracks_managers=False,
+            history=self.terms.history,
+        )
+        self.cluster = Running(self.server, controllers(self.terms.plays))
+
+    async def __aenter__(self) -> Self:
+        self.cluster.start()
+        await self.server.start()
+        await install(self.server, [*self.terms.objects, *self.terms.nodes])
+        await self.start_webhook()
+        await self.start_manager()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.kill_manager()
+        await self.kill_webhook()
+        await self.cluster.stop()
+
+    def client(self, user: User | None = None) -> Client:
+        """A way to the API server that no fault is put in."""
+        return Client(_ADDRESS, transport=LocalTransport(self.server, user=user))
+
+    async def start_manager(self) -> None:
+        """Starts a manager that knows nothing; returns when it decides."""
+        metrics = _metrics()
+        cord = Cord(self._wire("koord-queue", self._kill_manager_at_once))
+        manager = Manager(
+            client=Client(_ADDRESS, transport=cord),
+            settings=self.terms.settings,
+            options=ManagerOptions(
+                cluster=ClusterOptions(),
+                metrics=_NOWHERE,
+                health=_NOWHERE,
+                default_policy=self.terms.default_policy,
+            ),
+            metrics=metrics,
+            counted=Counted(metrics.client),
+        )
+        self.manager = Process("manager", manager.run, cord)
+        synced = manager.checks()["synced"]
+        await _ready(self.manager, lambda: bool(synced()))
+
+    async def stop_manager(self) -> None:
+        """Ends the manager as a SIGTERM does."""
+        if self.manager is not None:
+            await self.manager.stop()
+            self.manager = None
+
+    async def kill_manager(self) -> None:
+        """Ends the manager as a SIGKILL does."""
+        self._kill_manager_at_once()
+        if self.manager is not None:
+            await self.manager.wait()
+            self.manager = None
+
+    async def start_webhook(self) -> None:
+        """Starts a webhook that knows nothing; returns when it knows what it needs."""
+        cord = Cord(self._wire("koord-queue-controllers", lambda: None))
+        reviewing = Reviewing(
+            client=Client(_ADDRESS, transport=cord),
+            settings=self.terms.settings,
+            metrics=_metrics(),
+            clock=self._clock,
+        )
+        process = Process("webhook", reviewing.run, cord)
+        await _ready(process, lambda: reviewing.synced)
+        self.webhook, self._answers[WEBHOOK] = process, reviewing.answer
+
+    async def kill_webhook(self) -> None:
+        """Ends the webhook; until it is started again nobody answers reviews."""
+        self._answers.pop(WEBHOOK, None)
+        if self.webhook is not None:
+            self.webhook.kill()
+            await self.webhook.wait()
+            self.webhook = None
+
+    def _kill_manager_at_once(self) -> None:
+        if self.manager is not None:
+            self.manager.kill()
+
+    def _wire(self, account: str, kill: Callable[[], None]) -> Wire:
+        user = User(
+            name=f"system:serviceaccount:{self.terms.settings.installNamespace}:{account}",
+            groups=("system:serviceaccounts", "system:authenticated"),
+        )
+        wire = LocalTransport(self.server, user=user)
+        return FaultyWire(
+            wire,
+            faults=self.faults,
+            version=lambda: self.server.storage.version,
+            kill=kill,
+            latency=self.terms.latency,
+        )
+
+
+async def _ready(process: Process, holds: Callable[[], bool]) -> None:
+    """Returns when it is ready, or over: faults may kill it on its way."""
+    for _ in range(int(READY_SECONDS / POLL_SECONDS)):
+        if holds() or process.is_over:
+            return
+        await asyncio.sleep(POLL_SECONDS)
+    process.kill()
+    raise KqError(f"not ready within {READY_SECONDS:.0f} s")
+
+
+def _metrics() -> Metrics:
+    return Metrics(CollectorRegistry(), version=__version__)

@@ -1,0 +1,116 @@
+"""Whatever people do and whatever goes wrong: no quota is exceeded, and every job comes to its end.
+
+Each seed is a history of jobs, edits, faults and deaths on a cluster of its own; `soak` plays more.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from history_player import play
+from history_shrinking import shrunk
+from history_steps import Deactivate, Delete, History, KillManager, Plan, Submit, draw
+from soak import quiet
+
+from kq.decide.book import Book
+from kq.decide.jobs import JobIndex
+from kq.decide.usage import UsageIndex
+from kq.sim.faults import Trouble
+
+SEEDS = range(16)
+FIRST = Submit(
+    at=1.0,
+    name="first",
+    quota="a",
+    cpu=2,
+    pods=2,
+    seconds=20,
+    linger=12,
+    priority=1,
+    suspended=False,
+)
+SECOND = replace(FIRST, name="second", seconds=2, linger=0)
+THIRD = replace(SECOND, name="third", suspended=True)
+BUSY = History(seed=1, steps=(FIRST, SECOND, THIRD, Delete(at=8.0, name="first")))
+"""The second has to wait until the last pod of the first is gone, and the third for the second."""
+
+
+@pytest.fixture(autouse=True)
+def quiet_logs() -> Iterator[None]:
+    with quiet():
+        yield
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_all_comes_to_its_end_and_no_quota_is_exceeded_on_the_way(seed: int) -> None:
+    history = draw(seed)
+    outcome = play(history)
+    if outcome.wrongs:
+        shortest = shrunk(history, lambda each: bool(play(each).wrongs), tries=60)
+        wrongs = "\n".join(play(shortest).wrongs)
+        pytest.fail(f"{wrongs}\n{shortest}", pytrace=False)
+
+
+def test_the_seeds_know_every_step_and_most_troubles() -> None:
+    steps = [each for seed in SEEDS for each in draw(seed).steps]
+    planned = {each.trouble for each in steps if isinstance(each, Plan)}
+    kinds = Counter(map(type, steps))
+    assert planned == set(Trouble)
+    assert {Submit, Delete, Deactivate, KillManager} <= set(kinds)
+    assert kinds[Submit] > 80
+
+
+def test_a_history_of_a_seed_is_always_the_same() -> None:
+    assert draw(7) == draw(7)
+    assert play(draw(7)) == play(draw(7))
+
+
+def test_a_job_deleted_as_soon_as_it_was_made_leaves_nothing_behind() -> None:
+    short = replace(SECOND, name="short", quota="b", pods=1)
+    whole = replace(short, at=5.0, name="whole", pods=2)
+    steps = (short, Delete(at=1.0, name="short"), whole)
+    assert play(History(seed=1, steps=steps)).wrongs == []
+
+
+def nothing_is_left_behind(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(JobIndex, "orphan_quota", lambda self, uid: "")
+
+
+def nobody_is_woken(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Book, "_freed", lambda self, quota: None)
+
+
+def everything_is_given_back_twice(patch: pytest.MonkeyPatch) -> None:
+    book = UsageIndex._book
+
+    def twice(self: UsageIndex, quota: str, amount: Any, sign: int) -> None:
+        book(self, quota, amount, sign)
+        if sign < 0:
+            book(self, quota, amount, sign)
+
+    patch.setattr(UsageIndex, "_book", twice)
+
+
+@pytest.mark.parametrize(
+    ("plant", "wrong"),
+    [
+        pytest.param(nothing_is_left_behind, "8 of 4 cpu used of a", id="quota released too early"),
+        pytest.param(nobody_is_woken, "third has not ended", id="a lost wake"),
+        pytest.param(everything_is_given_back_twice, "cpu used of a", id="a double release"),
+    ],
+)
+def test_a_planted_mistake_is_seen(
+    plant: Callable[[pytest.MonkeyPatch], None], wrong: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert play(BUSY).wrongs == []
+    plant(monkeypatch)
+    assert any(wrong in each for each in play(BUSY).wrongs)
+
+
+def test_what_fails_is_made_as_short_as_it_can_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    nothing_is_left_behind(monkeypatch)
+    shortest = shrunk(BUSY, lambda each: bool(play(each).wrongs))
+    names = [each.name for each in shortest.steps if isinstance(each, Submit | Delete)]
+    assert names in (["first", "second", "first"], ["first", "third", "first"])
