@@ -156,4 +156,4 @@ def _plain(value: Any, namespace: str) -> Any:
 
 def _text(text: str, namespace: str) -> str:
     text = NODES.sub("node-N", text.replace(namespace, "NAMESPACE"))
-    return CRON_CHILDREN.sub("c-N", NAMES.sub(r"\1-XXXXX", text))
+    return CRON_CHILDREN.sub("c-N", NAMES.sub(r"\1-?????", text))

@@ -40,7 +40,7 @@ def normal(value: Any) -> Any:
             text = PARSED.sub(r"\1...", value)
             text = UIDS.sub("UID", TIMES.sub("TIME", text))
             text = VERSIONS.sub(r"\g<1>N", VERSIONS.sub(r"\g<1>N", text))
-            return GENERATED.sub("g-XXXXX", text)
+            return GENERATED.sub("g-?????", text)
         case _:
             return value
 
