@@ -136,8 +136,8 @@ def _made_readable(raw: bytes) -> _Pod:
             ],
         },
         "spec": {
-            "containers": codec.listed(spec, "containers"),
-            "initContainers": codec.listed(spec, "initContainers"),
+            "containers": _readable(codec.listed(spec, "containers")),
+            "initContainers": _readable(codec.listed(spec, "initContainers")),
             "overhead": spec.get("overhead"),
             "resources": spec.get("resources"),
         },
@@ -147,6 +147,18 @@ def _made_readable(raw: bytes) -> _Pod:
         return _read(msgspec.json.encode(whole))
     except msgspec.ValidationError as err:
         raise DecodeError(f"not a Pod: {err}") from err
+
+
+def _readable(containers: Sequence[object]) -> list[dict[str, Any]]:
+    """Of containers that are maps, what is read of them."""
+    return [
+        {
+            "resources": each.get("resources"),
+            "restartPolicy": codec.strings(each).get("restartPolicy"),
+        }
+        for each in containers
+        if isinstance(each, Mapping)
+    ]
 
 
 def _owner(wire: _Owner) -> Owner:

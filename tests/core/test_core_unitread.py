@@ -115,7 +115,7 @@ def test_a_pod_with_a_part_of_another_type_still_counts():
             "labels": False,
             "ownerReferences": [{"kind": "Job", "name": "t", "uid": "j", "controller": True}],
         },
-        "spec": {"containers": [container], "initContainers": 7},
+        "spec": {"containers": [None, {**container, "restartPolicy": 3}], "initContainers": 7},
         "status": None,
     }
     found = podviews.pod(as_bytes(body))
