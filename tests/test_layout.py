@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[1]
 KQ = sorted(path for path in (ROOT / "kq").rglob("*.py") if "__pycache__" not in path.parts)
 MODULE_LINES = 250
 LARGE = {
-    "kq/core/model.py": 300,
+    "kq/core/model.py": 330,
     "kq/decide/book.py": 380,
     "kq/kube/client.py": 310,
     "kq/kube/informer.py": 300,

@@ -15,7 +15,7 @@ from kq.core.model import Quota
 from kq.core.plugins import QuotaPlugin
 from kq.decide.book import Book
 from kq.health import Check, health_app, serving
-from kq.jobs import INTEGRATIONS
+from kq.jobs import make_integrations
 from kq.kube.client import Client
 from kq.kube.informer import quiet_collector
 from kq.kube.recorder import Recorder
@@ -68,7 +68,8 @@ class Manager:
         self._metrics = metrics
         self._counted = counted
         self._integrations = {
-            each.kind.kind: each for each in map(INTEGRATIONS.__getitem__, settings.jobs.enabled)
+            each.kinds[0].kind: each
+            for each in make_integrations(settings.jobs.enabled, settings.job_options)
         }
         self._hub = self._make_hub()
         self._watches = make_watches(
@@ -118,7 +119,10 @@ class Manager:
         await self._recorder.flush()
 
     async def _first_runs(self) -> dict[str, datetime]:
-        kinds = {INTEGRATIONS[key].kind.kind: key for key in self._settings.jobs.enabled}
+        kinds = {
+            make_integrations([key], self._settings.job_options)[0].kinds[0].kind: key
+            for key in self._settings.jobs.enabled
+        }
         return await first_runs(self._client, self._settings.installNamespace, kinds)
 
     def _parts(self, hub: Hub, since: Mapping[str, datetime]) -> Parts:
@@ -162,7 +166,7 @@ class Manager:
             kinds=self._integrations,
             counts_foreign=self._settings.quota.foreignPods == "count",
         )
-        kinds = {kind: each.kind for kind, each in self._integrations.items()}
+        kinds = {kind: each.kinds[0] for kind, each in self._integrations.items()}
         return Hub(book=book, queues=queues, kinds=kinds)
 
     def _make_quotas(self, quotas: Iterable[Quota]) -> QuotaPlugin:

@@ -59,7 +59,7 @@ def make_watches(
         jobs={
             kind: Informer(
                 client=client,
-                kind=each.kind,
+                kind=each.kinds[0],
                 decode=job_decoder(each, copied),
                 optional=kind != "Job",
                 metrics=counted,

@@ -15,7 +15,7 @@ from kq.core.kinds import ELASTIC_QUOTA, NAMESPACE
 from kq.core.model import NamespaceView, Quota
 from kq.core.plugins import QuotaPlugin
 from kq.health import Check, health_app, serving
-from kq.jobs import INTEGRATIONS
+from kq.jobs import make_integrations
 from kq.kube.client import Client
 from kq.kube.informer import Informer, quiet_collector
 from kq.kube.replica import Change
@@ -86,8 +86,8 @@ class Webhook:
         )
         self._known = Known(settings, self._namespaces.lister)
         self._integrations = {
-            (each.kind.group, each.kind.kind): each
-            for each in map(INTEGRATIONS.__getitem__, settings.jobs.enabled)
+            (each.kinds[0].group, each.kinds[0].kind): each
+            for each in make_integrations(settings.jobs.enabled, settings.job_options)
         }
         self._tls = ServingContext(
             options.tls_dir, name=options.service, clock=utc_now, metrics=metrics.tls

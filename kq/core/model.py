@@ -69,7 +69,8 @@ class Template(msgspec.Struct, frozen=True):
 class PodSet(msgspec.Struct, frozen=True):
     """The pods of one role. `wanted` is the count by the job's spec alone, before what has ended.
 
-    `path` leads to the pod template inside the job (empty in a unit).
+    `path` leads to the map inside the job that has labels and annotations of its pods (empty in a
+    unit, and where there is none).
     """
 
     name: str
@@ -249,6 +250,11 @@ class JobView(msgspec.Struct, frozen=True, kw_only=True):
 
     `suspended` is whether its hold is on, `managed_by_other` spec 5.7, `has_run` whether it ever
     started, `started` when. `released_at` is the time in koord-queue/job-dequeue-timestamp.
+
+    What its kind can do is said here too. `evictable`: suspension stops it while it runs (8.1).
+    `whole`: its patches are made from the whole job. `queuing`: whether its conditions say that it
+    waits; None for a kind that does not show it (8.8). `pods_of`: the kind of the child that has
+    its pod sets (TrainJob), `ends_with` the name of the RayCluster whose end is its own (8.6).
     """
 
     kind: ResourceKind
@@ -271,6 +277,21 @@ class JobView(msgspec.Struct, frozen=True, kw_only=True):
     released_at: datetime | None = None
     pod_sets: tuple[PodSet, ...] = ()
     defect: str | None = None
+    priorities: tuple[tuple[str, int | None], ...] = ()
+    """Class and number of what is asked for its priority, in order (12.9); none: its pod sets."""
+    evictable: bool = True
+    whole: bool = False
+    queuing: bool | None = None
+    pods_of: str = ""
+    ends_with: str = ""
+    note: str = ""
+    """What its state says beside, for the unit's message (a RayJob's ValidationFailed)."""
+    estimated: bool = False
+    """No min-resources were given where the kind needs them (spec 8.16)."""
+    unsuspendable: bool = False
+    """It cannot be held, and why is R8 (spec 8.13)."""
+    remarks: tuple[str, ...] = ()
+    """What its submitter is to be told (W4-W6)."""
 
     @property
     def key(self) -> str:

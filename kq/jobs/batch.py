@@ -2,25 +2,31 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from kq.core import codec
 from kq.core.kinds import JOB, Object
 from kq.core.model import Grant, JobState, JobView, PodSet, PodSetUpdates, Template
 from kq.core.patch import Patch
+from kq.jobs.options import JobOptions
 
 POD_SET_NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 OWN_CONTROLLER = "kubernetes.io/job-controller"
 MOST = {"parallelism": 1_000_000, "completions": 2**31 - 1}
 """Completions cost nothing, as at most parallelism pods run at once, and cannot be corrected."""
 MAX_INDEXES = 64 * 1024
+LABELLED = ("spec", "template", "metadata")
 HOLD = Patch({"spec": {"suspend": True}})
 
 
 class BatchJob:
     """Jobs of the cluster's own controller."""
 
-    kind = JOB
+    kinds = (JOB,)
+
+    def __init__(self, options: JobOptions) -> None:
+        """Nothing of the options concerns it."""
 
     def view(self, job: Object, *, templates: bool = True) -> JobView:
         """The Job as decisions see it; without templates its pod set has an empty one."""
@@ -52,7 +58,13 @@ class BatchJob:
         """`spec.suspend: true`."""
         return HOLD
 
-    def resume(self, job: Object, grants: Sequence[Grant], updates: PodSetUpdates) -> Patch:
+    def suspend(self, job: Object) -> Patch:
+        """`spec.suspend: true`."""
+        return HOLD
+
+    def resume(
+        self, job: Object, grants: Sequence[Grant], updates: PodSetUpdates, now: datetime
+    ) -> Patch:
         """`spec.suspend: false`."""
         return Patch({"spec": {"suspend": False}})
 
@@ -64,7 +76,7 @@ def _pod_set(
     wanted, count, defect = _counts(spec, status)
     name = job if len(job) <= 63 and POD_SET_NAME.fullmatch(job) else "main"
     return (
-        PodSet(name=name, count=count, wanted=wanted, template=template, path=("spec", "template")),
+        PodSet(name=name, count=count, wanted=wanted, template=template, path=LABELLED),
         defect or template.defect,
     )
 

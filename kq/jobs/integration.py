@@ -1,6 +1,7 @@
 """The one seam between kq and a job kind."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Protocol
 
 from kq.core.kinds import Object, ResourceKind
@@ -12,8 +13,8 @@ class JobIntegration(Protocol):
     """What kq knows of one job kind; what the kind can or cannot do is data in its view."""
 
     @property
-    def kind(self) -> ResourceKind:
-        """Where its jobs live on the API server."""
+    def kinds(self) -> Sequence[ResourceKind]:
+        """Where its jobs live on the API server: the first version that is served wins."""
 
     def view(self, job: Object, *, templates: bool = True) -> JobView:
         """The job as decisions see it; raises DecodeError for one that has no name.
@@ -22,7 +23,16 @@ class JobIntegration(Protocol):
         """
 
     def hold(self, job: Object) -> Patch:
-        """What keeps it from starting (spec 8.3), at submit and after it ran; no marks of ours."""
+        """What keeps it from starting at its submit (spec 8.3); no marks of ours."""
 
-    def resume(self, job: Object, grants: Sequence[Grant], updates: PodSetUpdates) -> Patch:
-        """What lets it run, with what the checks want added to its pods."""
+    def suspend(self, job: Object) -> Patch:
+        """What stops it after it was released."""
+
+    def resume(
+        self, job: Object, grants: Sequence[Grant], updates: PodSetUpdates, now: datetime
+    ) -> Patch:
+        """What lets it run, with what the checks want added to its pods.
+
+        Of kinds whose view is `whole` the three patches need the whole job; of the others they do
+        not look at it.
+        """

@@ -7,6 +7,7 @@ a conflict is no error, the key comes again (spec 9.11, 22.1).
 import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from datetime import datetime
 from typing import Any
 
 import structlog
@@ -177,9 +178,10 @@ class Executor:
         match action:
             case ReleaseJob(unit=unit, released_at=time):
                 marks = _marks({keys.DEQUEUE_TIMESTAMP: time})
-                patch = marks.merged(integration.resume({}, unit.grants, ()))
+                now = datetime.fromisoformat(time)
+                patch = marks.merged(integration.resume({}, unit.grants, (), now))
             case HoldJob(annotations=annotations, labels=labels):
-                patch = _marks(annotations, labels).merged(integration.hold({}))
+                patch = _marks(annotations, labels).merged(integration.suspend({}))
             case PatchJob(patch=body):
                 patch = Patch(body)
         try:

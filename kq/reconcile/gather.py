@@ -157,13 +157,16 @@ class Gatherer:
 
     def _priority(self, job: JobView) -> DerivedPriority:
         classes = {each.name: each.view for each in self._watches.priority_classes.lister.values()}
+        asked = job.priorities or [
+            (each.template.priority_class, each.template.priority) for each in job.pod_sets
+        ]
         templates = [
             {
                 "spec": {
-                    "priorityClassName": each.template.priority_class or None,
-                    "priority": each.template.priority,
+                    "priorityClassName": name or None,
+                    "priority": number,
                 }
             }
-            for each in job.pod_sets
+            for name, number in asked
         ]
         return derive(job.annotations, templates, classes)

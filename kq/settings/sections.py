@@ -6,6 +6,7 @@ from typing import Any
 
 from kq.core.keys import EXCLUDED_NAMESPACES
 from kq.core.options import QuotaOptions, Selection
+from kq.jobs.options import JobOptions
 
 _POLICIES = ("Priority", "Block")
 _NAMESPACES = ("all", "labelled")
@@ -15,6 +16,9 @@ _FAILURE = ("Ignore", "Fail")
 _PARENTS = ("refuse", "allow")
 _FOREIGN = ("ignore", "count")
 _NAMESPACE_QUOTA = ("enforce", "default")
+_MISSING = ("estimate", "zero", "hold", "reject")
+_UNSUSPENDABLE = ("reject", "ignore")
+_AUTOSCALED = ("current", "maximum")
 _LEVELS = ("debug", "info", "warning", "error")
 _FORMATS = ("json", "console")
 
@@ -22,6 +26,22 @@ _FORMATS = ("json", "console")
 def one_of(*values: str) -> Any:
     """A field whose value is one of these; the first is the default."""
     return field(default=values[0], metadata={"values": values})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkflowSettings:
+    """Argo Workflows (spec 8.16)."""
+
+    missingMinResources: str = one_of(*_MISSING)
+    """What a Workflow without min-resources asks for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RayJobSettings:
+    """RayJobs (spec 8.13)."""
+
+    unsuspendable: str = one_of(*_UNSUSPENDABLE)
+    """What becomes of a RayJob that KubeRay cannot suspend."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +66,12 @@ class JobSettings:
     """Jobs that started longer ago are counted, not suspended."""
     finishedUnitTTLSeconds: int = 0
     """Deletes units of finished jobs after that time; 0: they go with their job (spec 9.16)."""
+    autoscaled: str = one_of(*_AUTOSCALED)
+    """Whether jobs that scale themselves count what starts, or their upper bound (spec 8.2a)."""
+    removeSuspendAnnotation: bool = False
+    """A release removes scheduling.x-k8s.io/suspend instead of setting it false (spec 8.4)."""
+    workflow: WorkflowSettings = field(default_factory=WorkflowSettings)
+    rayjob: RayJobSettings = field(default_factory=RayJobSettings)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,6 +185,15 @@ class Settings:
             parents_take_jobs=self.quota.parentQuotas == "allow",
             enforce_namespaces=self.security.namespaceQuota == "enforce",
             default_quota=self.jobs.defaultQuota,
+        )
+
+    @property
+    def job_options(self) -> JobOptions:
+        """How jobs are read and written."""
+        return JobOptions(
+            removes_suspend_annotation=self.jobs.removeSuspendAnnotation,
+            counts_maximum=self.jobs.autoscaled == "maximum",
+            estimates_workflows=self.jobs.workflow.missingMinResources == "estimate",
         )
 
     @property

@@ -9,7 +9,7 @@ from kq.app.process import Counted
 from kq.app.webhook import Known
 from kq.core import quotaviews, views
 from kq.core.kinds import ELASTIC_QUOTA, NAMESPACE
-from kq.jobs import INTEGRATIONS
+from kq.jobs import make_integrations
 from kq.kube.client import Client
 from kq.kube.informer import Informer
 from kq.kube.replica import Change
@@ -43,8 +43,8 @@ class Reviewing:
         self._known = Known(settings, self._namespaces.lister)
         self._quotas.add_handler(self._quota_changed)
         self._integrations = {
-            (each.kind.group, each.kind.kind): each
-            for each in map(INTEGRATIONS.__getitem__, settings.jobs.enabled)
+            (each.kinds[0].group, each.kinds[0].kind): each
+            for each in make_integrations(settings.jobs.enabled, settings.job_options)
         }
         self._reviews = Reviews(
             self._decide,

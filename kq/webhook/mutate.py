@@ -164,16 +164,17 @@ def _label(labels: Mapping[str, Any], quota: str | None) -> str | None:
 
 def _on_template(job: Object, pod_set: PodSet, label: str | None) -> list[Operation]:
     """The operations that make a pod template charge the quota of its job (spec 6.6)."""
-    template = _at(job, pod_set.path)
-    if not pod_set.path or not template:
+    *above, last = pod_set.path or ("",)
+    parent = _at(job, above)
+    if not pod_set.path or not parent:
         return []
-    place = f"{_pointer(pod_set.path)}/metadata"
+    place = _pointer(pod_set.path)
     operations: list[Operation] = []
-    metadata = _made(template, "metadata", place, operations)
+    metadata = _made(parent, str(last), place, operations)
     labels = _made(metadata, "labels", f"{place}/labels", operations)
-    if isinstance(template.get("metadata"), list) or isinstance(metadata.get("labels"), list):
+    if isinstance(parent.get(str(last)), list) or isinstance(metadata.get("labels"), list):
         # No map can be put there: the error says so.
-        return patch_at(job, (*pod_set.path, *LABELS), {keys.QUOTA_LABEL: label})
+        return patch_at(job, (*pod_set.path, "labels"), {keys.QUOTA_LABEL: label})
     present = labels.get(keys.QUOTA_LABEL)
     if present != label:
         path = f"{place}/labels/{escaped(keys.QUOTA_LABEL)}"
@@ -190,7 +191,7 @@ def _pointer(path: tuple[str | int, ...]) -> str:
 def _template_warnings(job: Object, pod_sets: Sequence[PodSet], label: str | None) -> Iterator[str]:
     """W7 for each template that named another quota."""
     for pod_set in pod_sets:
-        present = _at(job, (*pod_set.path, *LABELS)).get(keys.QUOTA_LABEL)
+        present = _at(job, (*pod_set.path, "labels")).get(keys.QUOTA_LABEL)
         if present and label and present != label:
             yield remarks.w7(pod_set.name, str(present), label)
 

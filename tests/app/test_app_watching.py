@@ -7,6 +7,7 @@ from kq.app.watching import job_decoder
 from kq.core import keys, views
 from kq.decide import unitspec
 from kq.jobs.batch import BatchJob
+from kq.jobs.options import JobOptions
 
 ANNOTATIONS = {
     "koord-queue/queue-name": "fast",
@@ -20,11 +21,11 @@ OWN = {key: ANNOTATIONS[key] for key in ("koord-queue/queue-name", "provreq.kueu
 
 
 def test_only_our_own_domains_and_those_of_checks_are_taken_over():
-    assert job_decoder(BatchJob())(RAW).annotations == OWN
+    assert job_decoder(BatchJob(JobOptions()))(RAW).annotations == OWN
 
 
 def test_domains_that_an_administrator_names_are_taken_over_too():
-    view = job_decoder(BatchJob(), ["example.com"])(RAW)
+    view = job_decoder(BatchJob(JobOptions()), ["example.com"])(RAW)
     assert view.annotations == OWN | {"example.com/team": "red"}
 
 

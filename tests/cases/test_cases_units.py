@@ -10,6 +10,7 @@ from case_stage import Stage
 
 from kq.core import keys
 from kq.jobs.batch import BatchJob
+from kq.jobs.options import JobOptions
 
 CLUSTER = [
     pytest.mark.looptime(noop_cycles=2),
@@ -155,7 +156,7 @@ class TestN4:
 
 
 def _job() -> Any:
-    return BatchJob().kind
+    return BatchJob(JobOptions()).kinds[0]
 
 
 # -- O1
@@ -176,9 +177,9 @@ def test_o1_a_million_pods_are_counted_exactly_and_at_once(
     counts: dict[str, int], pods: int
 ) -> None:
     body = a_job(cpu="1m", **counts)
-    BatchJob().view(a_job(cpu="1m"))
+    BatchJob(JobOptions()).view(a_job(cpu="1m"))
     started = time.perf_counter()
-    [pod_set] = BatchJob().view(body).pod_sets
+    [pod_set] = BatchJob(JobOptions()).view(body).pod_sets
     total = pod_set.template.request.times(pod_set.count)
     assert time.perf_counter() - started < LIMIT_SECONDS
     assert pod_set.count == pods
@@ -193,7 +194,7 @@ def test_o1_a_million_failed_indexes_are_counted_without_a_list(failed: str, lef
     body = a_job(parallelism=1_000_000, completions=1_000_000, completionMode="Indexed")
     body["status"] = {"failedIndexes": failed}
     started = time.perf_counter()
-    [pod_set] = BatchJob().view(body).pod_sets
+    [pod_set] = BatchJob(JobOptions()).view(body).pod_sets
     assert time.perf_counter() - started < LIMIT_SECONDS
     assert pod_set.count == left
 

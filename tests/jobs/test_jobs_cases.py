@@ -6,6 +6,7 @@ hold it and let it run.
 """
 
 import copy
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,13 @@ import yaml
 from kq.core.codec import format_time
 from kq.core.model import JobState, JobView
 from kq.jobs import INTEGRATIONS
+from kq.jobs.integration import JobIntegration
+from kq.jobs.options import JobOptions
 
 CASES = sorted((Path(__file__).parent / "cases").glob("*/*.job.yaml"))
+
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 class Json(yaml.SafeLoader):
@@ -32,6 +38,10 @@ Json.yaml_implicit_resolvers = {
 def loaded(path: Path) -> Any:
     """YAML as JSON."""
     return yaml.load(path.read_text(), Json)
+
+
+def integration_of(case: Path) -> JobIntegration:
+    return INTEGRATIONS[case.parent.name](JobOptions())
 
 
 def beside(job: Path, part: str) -> Path:
@@ -83,20 +93,20 @@ def test_a_job_is_seen_as_it_is(case: Path):
     """Cases B3, C1-C3, I7."""
     job = loaded(case)
     before = copy.deepcopy(job)
-    view = INTEGRATIONS[case.parent.name].view(job)
+    view = integration_of(case).view(job)
     assert shown(view) == loaded(beside(case, "view"))
     assert job == before
 
 
 def test_what_is_shown_is_what_is_counted(case: Path):
     """Case B3: the request and the pod count of the unit agree."""
-    view = INTEGRATIONS[case.parent.name].view(loaded(case))
+    view = integration_of(case).view(loaded(case))
     for each in view.pod_sets:
         assert 0 <= each.count <= each.wanted
 
 
 def test_a_job_is_held(case: Path):
-    integration, job = INTEGRATIONS[case.parent.name], loaded(case)
+    integration, job = integration_of(case), loaded(case)
     patch = integration.hold(job)
     if (expected := beside(case, "hold")).exists():
         assert patch.body == loaded(expected)
@@ -106,9 +116,9 @@ def test_a_job_is_held(case: Path):
 
 
 def test_a_job_is_let_run(case: Path):
-    integration, job = INTEGRATIONS[case.parent.name], loaded(case)
+    integration, job = integration_of(case), loaded(case)
     held = integration.hold(job).apply(job)
-    patch = integration.resume(held, (), ())
+    patch = integration.resume(held, (), (), NOW)
     if (expected := beside(case, "resume")).exists():
         assert patch.body == loaded(expected)
     released = patch.apply(held)

@@ -18,6 +18,7 @@ from kq.core import codec, views, wire
 from kq.core.kinds import JOB, QUEUE, QUEUE_UNIT, ResourceKind
 from kq.core.model import JobView, Queue, QueueUnit
 from kq.jobs.batch import BatchJob
+from kq.jobs.options import JobOptions
 from kq.kube.recorder import ObjectRef
 from kq.kube.replica import Change
 from kq.kube.store import Indexer, Store, V
@@ -119,7 +120,7 @@ class Ground:
             client=self.api,  # type: ignore[arg-type]
             hub=self.hub,
             teller=self.teller,
-            integrations={"Job": BatchJob()},
+            integrations={"Job": BatchJob(JobOptions())},
         )
 
     def unit(self, name: str = "train", **fields: Any) -> QueueUnit:
@@ -151,7 +152,7 @@ class Ground:
         return self.show_job(f"team-a/{name}") if shown else self.job_now(f"team-a/{name}")
 
     def job_now(self, key: str = "team-a/train") -> JobView:
-        return BatchJob().view(views.decode_object(self.api.raw(JOB, key)))
+        return BatchJob(JobOptions()).view(views.decode_object(self.api.raw(JOB, key)))
 
     def show_job(self, key: str = "team-a/train") -> JobView:
         view = self.job_now(key)

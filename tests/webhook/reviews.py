@@ -11,7 +11,8 @@ from typing import Any
 import jsonpatch
 
 from kq.core.model import NamespaceView
-from kq.jobs import INTEGRATIONS
+from kq.jobs import make_integrations
+from kq.jobs.options import JobOptions
 from kq.quota.resolve import labelled_quota
 from kq.settings import Settings
 from kq.webhook.mutate import mutate
@@ -21,7 +22,10 @@ NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 QUOTA_LABEL = "quota.scheduling.koordinator.sh/name"
 UID = "705ab4f5-6393-11e8-b7cc-42010a800002"
 
-ENABLED = {(each.kind.group, each.kind.kind): each for each in INTEGRATIONS.values()}
+ENABLED = {
+    (each.kinds[0].group, each.kinds[0].kind): each
+    for each in make_integrations(["job"], JobOptions())
+}
 
 
 @dataclass(frozen=True)
