@@ -1,12 +1,11 @@
 """The manager's controllers: which reconciler works off which queue, with how many workers."""
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
 from kq.app.watching import BY_NAME, BY_PARENT
-from kq.clock import utc_now
+from kq.clock import Clocks
 from kq.decide.situation import Rules
 from kq.jobs.integration import JobIntegration
 from kq.kube.client import Client
@@ -64,6 +63,7 @@ class Parts:
     integrations: Mapping[str, JobIntegration]
     default_policy: str
     first_runs: Mapping[str, datetime]
+    clocks: Clocks
 
 
 def make_controllers(parts: Parts, gatherer: Gatherer) -> dict[str, Controller]:
@@ -102,8 +102,8 @@ def _deciders(
             gatherer=gatherer,
             strikes=strikes,
             metrics=scheduling,
-            clock=utc_now,
-            monotonic=time.monotonic,
+            clock=parts.clocks.now,
+            monotonic=parts.clocks.monotonic,
             keeps_time=bool(parts.settings.jobs.finishedUnitTTLSeconds),
         ),
         "intake": IntakeReconciler(
@@ -113,13 +113,13 @@ def _deciders(
             gatherer=gatherer,
             strikes=strikes,
             metrics=scheduling,
-            clock=utc_now,
+            clock=parts.clocks.now,
         ),
-        "queue": QueueReconciler(hub=hub, metrics=scheduling, clock=utc_now),
+        "queue": QueueReconciler(hub=hub, metrics=scheduling, clock=parts.clocks.now),
         "grants": GrantsReconciler(
-            hub=hub, executor=executor, teller=teller, metrics=scheduling, clock=utc_now
+            hub=hub, executor=executor, teller=teller, metrics=scheduling, clock=parts.clocks.now
         ),
-        "units": UnitsReconciler(hub=hub, executor=executor, teller=teller, clock=utc_now),
+        "units": UnitsReconciler(hub=hub, executor=executor, teller=teller, clock=parts.clocks.now),
     }
 
 
@@ -163,14 +163,14 @@ def _keepers(parts: Parts, teller: Teller) -> dict[str, Reconciler]:
             queues=watches.queues.lister,
             namespace=namespace,
             policies=tuple(POLICIES),
-            clock=utc_now,
-            monotonic=time.monotonic,
+            clock=parts.clocks.now,
+            monotonic=parts.clocks.monotonic,
         ),
         "pods": PodsReconciler(
             pods=watches.pods.lister,
             hub=parts.hub,
             teller=teller,
             limit_seconds=parts.settings.quota.terminatingLimitSeconds,
-            clock=utc_now,
+            clock=parts.clocks.now,
         ),
     }

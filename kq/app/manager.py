@@ -1,7 +1,8 @@
 """`kq manager`: watches, decides, releases."""
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
 from datetime import datetime
 
 import structlog
@@ -10,7 +11,7 @@ from kq.app.controllers import WORKERS, Parts, make_controllers, make_gatherer
 from kq.app.options import ManagerOptions
 from kq.app.process import Counted, before, equipped, measure_lag, until_answered
 from kq.app.watching import make_watches
-from kq.clock import utc_now
+from kq.clock import Clocks
 from kq.core.model import Quota
 from kq.core.plugins import QuotaPlugin
 from kq.decide.book import Book
@@ -32,6 +33,8 @@ from kq.workqueue.queue import WorkQueue
 
 STOP_SECONDS = 10.0
 
+FirstLists = Callable[[], AbstractContextManager[None]]
+
 log = structlog.get_logger()
 
 
@@ -51,7 +54,10 @@ async def run(settings: Settings, options: ManagerOptions) -> None:
 
 
 class Manager:
-    """All of a manager's objects; `run` starts and stops them."""
+    """All of a manager's objects; `run` starts and stops them.
+
+    `first_lists` is the context in which the first lists of all informers are read.
+    """
 
     def __init__(
         self,
@@ -61,7 +67,11 @@ class Manager:
         options: ManagerOptions,
         metrics: Metrics,
         counted: Counted,
+        clocks: Clocks | None = None,
+        first_lists: FirstLists = quiet_collector,
     ) -> None:
+        self._clocks = clocks or Clocks()
+        self._first_lists = first_lists
         self._client = client
         self._settings = settings
         self._options = options
@@ -79,7 +89,7 @@ class Manager:
             known=self._hub.book.ledger.known,
             copied=settings.jobs.copiedAnnotations,
         )
-        self._recorder = Recorder(client, clock=utc_now, metrics=counted)
+        self._recorder = Recorder(client, clock=self._clocks.now, metrics=counted)
         self._synced = False
 
     def checks(self) -> Mapping[str, Check]:
@@ -104,7 +114,7 @@ class Manager:
             watching.append(group.create_task(self._recorder.run(), name="events"))
             watching.append(group.create_task(measure_lag(self._metrics), name="loop lag"))
             wiring = self._wire(hub)
-            with quiet_collector():
+            with self._first_lists():
                 await before(stop, self._wait_synced())
             if not stop.is_set():
                 parts = self._parts(hub, since)
@@ -136,6 +146,7 @@ class Manager:
             integrations=self._integrations,
             default_policy=self._options.default_policy,
             first_runs=since,
+            clocks=self._clocks,
         )
 
     async def _work(

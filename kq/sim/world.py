@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import datetime
 from random import Random
@@ -13,7 +14,9 @@ from prometheus_client import CollectorRegistry
 from kq import __version__
 from kq.app.manager import Manager
 from kq.app.options import Address, ClusterOptions, ManagerOptions
-from kq.app.process import Counted
+from kq.app.process import Counted, before
+from kq.app.reviewing import Reviewing
+from kq.clock import Clocks
 from kq.core.kinds import Object
 from kq.errors import KqError
 from kq.kube.client import Client
@@ -31,7 +34,7 @@ from kq.sim.faultywire import FaultyWire
 from kq.sim.install import install, installation
 from kq.sim.local import Answered, LocalCaller, LocalTransport
 from kq.sim.process import Cord, Process
-from kq.sim.reviewing import Reviewing
+from kq.webhook.http import Refusal
 
 WEBHOOK = "koord-queue-webhook.koord-queue.svc:443"
 """Where the webhook configuration says that the webhook is."""
@@ -62,7 +65,8 @@ class Terms:
 class Simulation:
     """API server, controllers of the cluster, kq's webhook and manager; open it as a context.
 
-    Faults come between kq and the API server, never between that and the cluster's controllers.
+    `kq_clock` is what kq goes by, if that is not the clock of the cluster. Faults come between kq
+    and the API server, never between that and the cluster's controllers.
     """
 
     def __init__(
@@ -72,13 +76,14 @@ class Simulation:
         random: Random,
         terms: Terms | None = None,
         faults: Faults | None = None,
+        kq_clock: Callable[[], datetime] | None = None,
     ) -> None:
         self.terms = terms or Terms()
         self.faults = faults or Faults()
         self.manager: Process | None = None
         self.webhook: Process | None = None
         self._answers: dict[str, Answered] = {}
-        self._clock = clock
+        self._clock = kq_clock or clock
         self.server = ApiServer(
             clock=clock,
             random=random,
@@ -125,6 +130,8 @@ class Simulation:
             ),
             metrics=metrics,
             counted=Counted(metrics.client),
+            clocks=Clocks(self._clock, asyncio.get_running_loop().time),
+            first_lists=nullcontext,
         )
         self.manager = Process("manager", manager.run, cord)
         synced = manager.checks()["synced"]
@@ -146,15 +153,17 @@ class Simulation:
     async def start_webhook(self) -> None:
         """Starts a webhook that knows nothing; returns when it knows what it needs."""
         cord = Cord(self._wire("koord-queue-controllers", lambda: None))
+        metrics = _metrics()
         reviewing = Reviewing(
             client=Client(_ADDRESS, transport=cord),
             settings=self.terms.settings,
-            metrics=_metrics(),
+            metrics=metrics,
+            counted=Counted(metrics.client),
             clock=self._clock,
         )
-        process = Process("webhook", reviewing.run, cord)
+        process = Process("webhook", lambda stop: _until(stop, reviewing), cord)
         await _ready(process, lambda: reviewing.synced)
-        self.webhook, self._answers[WEBHOOK] = process, reviewing.answer
+        self.webhook, self._answers[WEBHOOK] = process, _answering(reviewing)
 
     async def kill_webhook(self) -> None:
         """Ends the webhook; until it is started again nobody answers reviews."""
@@ -181,6 +190,22 @@ class Simulation:
             kill=kill,
             latency=self.terms.latency,
         )
+
+
+async def _until(stop: asyncio.Event, reviewing: Reviewing) -> None:
+    await before(stop, reviewing.run())
+
+
+def _answering(reviewing: Reviewing) -> Answered:
+    """As the webhook's listener answers, without the HTTP."""
+
+    async def answer(path: str, body: bytes) -> tuple[int, bytes]:
+        answered = reviewing.answer(body)
+        if isinstance(answered, Refusal):
+            return answered.status, answered.message.encode()
+        return 200, answered
+
+    return answer
 
 
 async def _ready(process: Process, holds: Callable[[], bool]) -> None:

@@ -9,7 +9,8 @@ from prometheus_client import CollectorRegistry
 
 from kq.app.options import Address, ClusterOptions, WebhookOptions
 from kq.app.process import Counted
-from kq.app.webhook import Known, Webhook
+from kq.app.reviewing import Known
+from kq.app.webhook import Webhook
 from kq.core import keys
 from kq.core.model import NamespaceView
 from kq.kube.client import Client

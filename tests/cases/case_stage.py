@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, nullcontext, suppress
 from datetime import datetime
 from math import floor
 from typing import Any
@@ -17,6 +17,7 @@ from prometheus_client import CollectorRegistry
 from kq.app.manager import Manager
 from kq.app.options import Address, ClusterOptions, ManagerOptions
 from kq.app.process import Counted
+from kq.clock import Clocks
 from kq.core import codec, keys
 from kq.core.kinds import ELASTIC_QUOTA, EVENT, JOB, NAMESPACE, QUEUE, QUEUE_UNIT
 from kq.metrics import Metrics
@@ -154,6 +155,8 @@ class Stage:
             ),
             metrics=metrics,
             counted=Counted(metrics.client),
+            clocks=Clocks(virtual_now, ticks),
+            first_lists=nullcontext,
         )
         self._stop = asyncio.Event()
         self._running = asyncio.create_task(self.manager.run(self._stop))

@@ -11,7 +11,7 @@ from kq.core import keys
 from kq.core.kinds import JOB, POD, QUEUE_UNIT, ResourceKind
 from kq.kube.errors import Indeterminate
 
-pytestmark = [pytest.mark.looptime(noop_cycles=2), pytest.mark.usefixtures("virtual_time", "logs")]
+pytestmark = [pytest.mark.looptime(noop_cycles=2), pytest.mark.usefixtures("same_jitter", "logs")]
 
 TRAIN = "team-a/train"
 

@@ -16,7 +16,7 @@ from simulated import Storm
 from kq.core import keys
 from kq.core.kinds import ELASTIC_QUOTA, JOB, POD, QUEUE_UNIT
 
-pytestmark = [pytest.mark.looptime(noop_cycles=2), pytest.mark.usefixtures("virtual_time", "logs")]
+pytestmark = [pytest.mark.looptime(noop_cycles=2), pytest.mark.usefixtures("same_jitter", "logs")]
 
 NAMES = ("a", "b", "c", "d", "e")
 ACTIONS = 25

@@ -11,7 +11,7 @@ from kq.core import keys
 from kq.core.kinds import ELASTIC_QUOTA, JOB, NAMESPACE, POD, QUEUE, QUEUE_UNIT, ResourceKind
 from kq.kube.errors import Gone, Indeterminate, ServerError, TooManyRequests
 
-pytestmark = [pytest.mark.looptime(noop_cycles=2), pytest.mark.usefixtures("virtual_time")]
+pytestmark = [pytest.mark.looptime(noop_cycles=2), pytest.mark.usefixtures("same_jitter")]
 
 A, B, C, D = (f"team-a/{name}" for name in ("a", "b", "c", "d"))
 WATCHED = (JOB, POD, QUEUE_UNIT, QUEUE, ELASTIC_QUOTA, NAMESPACE)

@@ -9,7 +9,7 @@ from kq.core import keys
 from kq.core.kinds import JOB, POD, QUEUE_UNIT
 from kq.settings import JobSettings
 
-pytestmark = [pytest.mark.looptime(noop_cycles=2), pytest.mark.usefixtures("virtual_time", "logs")]
+pytestmark = [pytest.mark.looptime(noop_cycles=2), pytest.mark.usefixtures("same_jitter", "logs")]
 
 TRAIN, NEXT = "team-a/train", "team-a/waits"
 DELETING = {"metadata": {"deletionTimestamp": "2026-03-01T12:01:00Z"}}

@@ -9,7 +9,7 @@ from case_stage import Stage
 from kq.core.kinds import JOB, ResourceKind
 from kq.kube.errors import Forbidden, ServerError
 
-pytestmark = [pytest.mark.looptime(noop_cycles=2), pytest.mark.usefixtures("virtual_time", "logs")]
+pytestmark = [pytest.mark.looptime(noop_cycles=2), pytest.mark.usefixtures("same_jitter", "logs")]
 
 RAY_JOB = ResourceKind("ray.io", "v1", "RayJob", "rayjobs")
 MPI_JOB = ResourceKind("kubeflow.org", "v2beta1", "MPIJob", "mpijobs")

@@ -13,7 +13,7 @@ from kq.errors import QuantityError
 
 CLUSTER = [
     pytest.mark.looptime(noop_cycles=2),
-    pytest.mark.usefixtures("virtual_time", "logs"),
+    pytest.mark.usefixtures("same_jitter", "logs"),
 ]
 
 TRAIN, NEXT = "team-a/train", "team-a/waits"

@@ -11,7 +11,7 @@ from kq.core import keys
 from kq.core.kinds import ELASTIC_QUOTA, EVENT, JOB, NAMESPACE, POD, QUEUE, QUEUE_UNIT
 from kq.kube.errors import ServerError
 
-pytestmark = [pytest.mark.looptime(noop_cycles=2), pytest.mark.usefixtures("virtual_time", "logs")]
+pytestmark = [pytest.mark.looptime(noop_cycles=2), pytest.mark.usefixtures("same_jitter", "logs")]
 
 A, B, C = (f"team-a/{name}" for name in ("a", "b", "c"))
 

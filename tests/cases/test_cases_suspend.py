@@ -10,7 +10,7 @@ from case_stage import Stage
 from kq.core import keys
 from kq.core.kinds import EVENT, JOB, QUEUE_UNIT
 
-pytestmark = [pytest.mark.looptime(noop_cycles=2), pytest.mark.usefixtures("virtual_time", "logs")]
+pytestmark = [pytest.mark.looptime(noop_cycles=2), pytest.mark.usefixtures("same_jitter", "logs")]
 
 FIRST, SECOND = "team-a/first", "team-a/second"
 PAUSED = (

@@ -2,14 +2,14 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
 from aiohttp import web
 from builders import INSTALL_NAMESPACE, job, stamp
-from case_stage import NOWHERE
+from case_stage import NOWHERE, ticks, virtual_now
 from fake_api import FakeApi, Seen, answer, serving, stream, until
 from follow import following
 from prometheus_client import CollectorRegistry
@@ -17,6 +17,7 @@ from prometheus_client import CollectorRegistry
 from kq.app.manager import Manager
 from kq.app.options import ClusterOptions, ManagerOptions
 from kq.app.process import Counted
+from kq.clock import Clocks
 from kq.core import keys
 from kq.core.kinds import JOB
 from kq.kube.client import Client
@@ -25,7 +26,7 @@ from kq.kube.errors import Unauthorized
 from kq.metrics import Metrics
 from kq.settings import Settings
 
-pytestmark = [pytest.mark.looptime(noop_cycles=4), pytest.mark.usefixtures("virtual_time", "logs")]
+pytestmark = [pytest.mark.looptime(noop_cycles=4), pytest.mark.usefixtures("same_jitter", "logs")]
 
 DOCUMENTED = 300.0
 """Seconds within which a silent watch is renewed."""
@@ -46,6 +47,8 @@ class Working:
             options=options,
             metrics=metrics,
             counted=Counted(metrics.client),
+            clocks=Clocks(virtual_now, ticks),
+            first_lists=nullcontext,
         )
 
     def is_ready(self) -> bool:

@@ -14,7 +14,7 @@ from kq.jobs.options import JobOptions
 
 CLUSTER = [
     pytest.mark.looptime(noop_cycles=2),
-    pytest.mark.usefixtures("virtual_time", "logs"),
+    pytest.mark.usefixtures("same_jitter", "logs"),
 ]
 TRAIN = "team-a/train"
 SECRET = "hunter2"

@@ -9,7 +9,6 @@ import random
 from collections.abc import Iterator
 from contextlib import nullcontext, suppress
 from math import floor
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -22,13 +21,14 @@ from structlog.testing import capture_logs
 from kq.app.manager import Manager
 from kq.app.options import Address, ClusterOptions, ManagerOptions
 from kq.app.process import Counted
+from kq.clock import Clocks
 from kq.core import keys
 from kq.core.kinds import ELASTIC_QUOTA, JOB, NAMESPACE, QUEUE, QUEUE_UNIT, ResourceKind
 from kq.kube.errors import Indeterminate
 from kq.metrics import Metrics
 from kq.settings import Settings
 
-pytestmark = [pytest.mark.looptime(noop_cycles=2), pytest.mark.usefixtures("virtual_time", "logs")]
+pytestmark = [pytest.mark.looptime(noop_cycles=2), pytest.mark.usefixtures("logs")]
 
 PLACES = 5
 BURST = 50
@@ -36,16 +36,6 @@ BURST_IN_STORM = 30
 NOWHERE = Address("", 0)
 QUIET = 35.0
 """Longer than any interval in which the manager writes."""
-
-
-@pytest.fixture
-def virtual_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The manager's clocks are the loop's; the garbage collector is the tests' own."""
-    clock = SimpleNamespace(monotonic=ticks)
-    for module in ("kq.app.controllers", "kq.app.manager"):
-        monkeypatch.setattr(f"{module}.utc_now", lambda: since_start(NOW))
-    monkeypatch.setattr("kq.app.controllers.time", clock)
-    monkeypatch.setattr("kq.app.manager.quiet_collector", nullcontext)
 
 
 @pytest.fixture
@@ -110,6 +100,8 @@ class Cluster:
             ),
             metrics=metrics,
             counted=Counted(metrics.client),
+            clocks=Clocks(lambda: since_start(NOW), ticks),
+            first_lists=nullcontext,
         )
         self._stop = asyncio.Event()
         self._running = asyncio.create_task(self.manager.run(self._stop))

@@ -29,7 +29,7 @@ from history_steps import (
     Step,
     Submit,
 )
-from simulated_ground import kq_by, manifests
+from simulated_ground import manifests
 
 from kq.core import keys
 from kq.core.kinds import ELASTIC_QUOTA, JOB, NAMESPACE, QUEUE_UNIT
@@ -75,18 +75,20 @@ def play(history: History) -> Outcome:
     random.seed(history.seed)
     loop = VirtualLoop(most_turns=MOST_TURNS)
     clock, kq_clock = LoopClock(START, loop), LoopClock(START, loop)
-    with kq_by(kq_clock, loop.time):
-        try:
-            simulation = Simulation(
-                clock=clock, random=random.Random(history.seed), terms=Terms(objects=manifests())
-            )
-            player = Player(simulation, kq_clock)
-            return loop.run_until_complete(player.play(history))
-        except Standstill as err:
-            give_up(loop)
-            return Outcome(wrongs=[str(err)], seconds=loop.time())
-        finally:
-            loop.close()
+    try:
+        simulation = Simulation(
+            clock=clock,
+            kq_clock=kq_clock,
+            random=random.Random(history.seed),
+            terms=Terms(objects=manifests()),
+        )
+        player = Player(simulation, kq_clock)
+        return loop.run_until_complete(player.play(history))
+    except Standstill as err:
+        give_up(loop)
+        return Outcome(wrongs=[str(err)], seconds=loop.time())
+    finally:
+        loop.close()
 
 
 def give_up(loop: VirtualLoop) -> None:

@@ -2,17 +2,15 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from random import Random
-from types import SimpleNamespace
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl, urlsplit
 
 import msgspec
-import pytest
 from controlplane.errors import Refused
 from ground import NOT_FOUND, POLL_SECONDS, WAIT_SECONDS, Condition, Object, path
 
@@ -140,27 +138,15 @@ def simulated_ground(seed: int = 1, terms: Terms | None = None) -> Iterator[Simu
     """A cluster with kq at work, which was made for this and goes with it."""
     loop = VirtualLoop()
     clock = LoopClock(START, loop)
-    with kq_by(clock, loop.time):
-        simulation = Simulation(
-            clock=clock, random=Random(seed), terms=terms or Terms(objects=manifests())
-        )
+    simulation = Simulation(
+        clock=clock, random=Random(seed), terms=terms or Terms(objects=manifests())
+    )
+    try:
+        loop.run_until_complete(simulation.__aenter__())
         try:
-            loop.run_until_complete(simulation.__aenter__())
-            try:
-                yield SimulatedGround(simulation=simulation, loop=loop)
-            finally:
-                loop.run_until_complete(simulation.__aexit__(None, None, None))
+            yield SimulatedGround(simulation=simulation, loop=loop)
         finally:
-            loop.close()
+            loop.run_until_complete(simulation.__aexit__(None, None, None))
+    finally:
+        loop.close()
     assert simulation.cluster.failures == []
-
-
-@contextmanager
-def kq_by(clock: Callable[[], datetime], monotonic: Callable[[], float]) -> Iterator[None]:
-    """The manager goes by these clocks, and leaves the garbage collector alone."""
-    with pytest.MonkeyPatch.context() as patch:
-        for module in ("kq.app.controllers", "kq.app.manager"):
-            patch.setattr(f"{module}.utc_now", clock)
-        patch.setattr("kq.app.controllers.time", SimpleNamespace(monotonic=monotonic))
-        patch.setattr("kq.app.manager.quiet_collector", nullcontext)
-        yield
