@@ -191,6 +191,7 @@ class Manager:
             make_quotas=self._make_quotas,
             namespace=self._settings.installNamespace,
             forget_queue=self._metrics.scheduling.forget_queue,
+            pods_limit=self._settings.quota.terminatingLimitSeconds,
         )
         wiring.connect()
         return wiring

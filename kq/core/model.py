@@ -252,6 +252,7 @@ class JobView(msgspec.Struct, frozen=True, kw_only=True):
     started, `started` when. `released_at` is the time in koord-queue/job-dequeue-timestamp.
 
     What its kind can do is said here too. `evictable`: suspension stops it while it runs (8.1).
+    `counts_pods`: `pods_active` and `pods_terminating` are what its controller counts.
     `whole`: its patches are made from the whole job. `queuing`: whether its conditions say that it
     waits; None for a kind that does not show it (8.8). `pods_of`: the kind of the child that has
     its pod sets (TrainJob), `ends_with` the name of the RayCluster whose end is its own (8.6).
@@ -270,6 +271,7 @@ class JobView(msgspec.Struct, frozen=True, kw_only=True):
     suspended: bool = False
     managed_by_other: bool = False
     state: JobState = JobState.PENDING
+    counts_pods: bool = False
     pods_active: int = 0
     pods_terminating: int = 0
     has_run: bool = False

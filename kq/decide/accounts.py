@@ -3,7 +3,9 @@
 from collections.abc import Collection, Iterator
 
 from kq.core.plugins import QuotaPlugin
+from kq.core.resources import ZERO
 from kq.decide.charge import charge_of
+from kq.decide.claims import Claim
 from kq.decide.jobs import JobIndex
 from kq.decide.standing import Surroundings, namespace_of, quota_of
 from kq.decide.usage import UsageIndex
@@ -20,25 +22,37 @@ class Accounts:
 
     def recharge(self, uid: str, around: Surroundings) -> Iterator[str]:
         """Charge what the units and the pods of one job use now; quotas that got something back."""
-        group = self.jobs.pods(uid)
+        group, claim = self.jobs.pods(uid), self.jobs.claim(uid)
         units = self.jobs.units_of(uid)
         for number, unit in enumerate(units):
             amount = charge_of(unit, group if number == 0 else None)
             yield from _some(self.usage.charge(unit.key, quota_of(unit, around) or "", amount))
         left_behind = f"pods of {uid}"
+        live = group.total() if group is not None else ZERO
         quota = "" if units else self._orphan_quota(uid, around)
-        if group is None or not quota:
+        if not units and claim is not None:
+            quota = quota or _claimed_quota(claim, around)
+            live = live.maximum(claim.request)
+        if not quota:
             yield from _some(self.usage.drop(left_behind))
         else:
-            yield from _some(self.usage.charge(left_behind, quota, group.total()))
+            yield from _some(self.usage.charge(left_behind, quota, live))
 
     def _orphan_quota(self, uid: str, around: Surroundings) -> str:
         """The quota of live pods whose job is gone, if their namespace may use it (spec 11.9)."""
         group, quota = self.jobs.pods(uid), self.jobs.orphan_quota(uid)
-        if group is None or not quota:
-            return ""
-        barred = around.quotas.barred(namespace_of(group.namespace, around), quota)
-        return "" if barred else quota
+        return _allowed(quota, group.namespace, around) if group is not None and quota else ""
+
+
+def _claimed_quota(claim: Claim, around: Surroundings) -> str:
+    """The quota of a job without a unit that was released."""
+    found = around.quotas.quota_of(claim.labels, namespace_of(claim.namespace, around))
+    return _allowed(found, claim.namespace, around) if found else ""
+
+
+def _allowed(quota: str, namespace: str, around: Surroundings) -> str:
+    """The quota, if the namespace may use it."""
+    return "" if around.quotas.barred(namespace_of(namespace, around), quota) else quota
 
 
 def _some(freed: str | None) -> Iterator[str]:

@@ -11,14 +11,23 @@ from datetime import datetime
 
 import msgspec
 
-from kq.core import keys, wire
+from kq.core import wire
 from kq.core.model import JobView, NamespaceView, Phase, PodView, Queue, QueueUnit
 from kq.core.plugins import Level, OrderKey, Problem, QueuePolicy, QuotaPlugin
 from kq.decide import standing as stand
 from kq.decide.accounts import Accounts
 from kq.decide.charge import request_of
+from kq.decide.claims import claim_of, departed
 from kq.decide.cycle import Line, Outcome, run_cycle
-from kq.decide.jobs import JobIndex, JobKey, holder_of, named_job
+from kq.decide.jobs import (
+    JobIndex,
+    JobKey,
+    holder_of,
+    is_queued,
+    job_key,
+    named_job,
+    owner_of,
+)
 from kq.decide.ledger import Ledger, Sending
 from kq.decide.places import Place, Places, told_by
 from kq.decide.queuesettings import skips_impossible
@@ -69,7 +78,7 @@ class Book:
                 self._job_changed(owner_of(view))
             case JobView():
                 key = job_key(view)
-                if self.jobs.put(view.uid, key, view.deleting, is_queued(view)):
+                if self.jobs.put(view.uid, key, view.deleting, is_queued(view), claim_of(view)):
                     self._job_changed(view.uid, key)
             case Queue():
                 self._queue_changed(view)
@@ -80,8 +89,8 @@ class Book:
                 self._recharge({*map(holder_of, inside), *self.jobs.owners(view.name)})
         return True
 
-    def lost(self, view: View) -> None:
-        """An informer shows that this object is gone."""
+    def lost(self, view: View, version: int = 0) -> None:
+        """An informer shows that this object is gone, which its watch told in that version."""
         match view:
             case QueueUnit():
                 entry = self.ledger.gone(view.key, view.uid)
@@ -91,7 +100,8 @@ class Book:
                 self._job_changed(owner_of(view))
             case JobView():
                 key = job_key(view)
-                self.jobs.drop(view.uid, key)
+                left = departed(self.jobs.claim(view.uid), view, version)
+                self.jobs.drop(view.uid, key, left)
                 self.expected(view.uid)
                 self._job_changed(view.uid, key)
             case Queue():
@@ -100,6 +110,18 @@ class Book:
                 self._restand(self.places.at_queue(view.name))
             case NamespaceView():
                 self._namespaces.pop(view.name, None)
+
+    def saw_pods(self, version: int) -> bool:
+        """The watch of pods has reached that version; whether claims of gone jobs end by that."""
+        settled = self.jobs.settled(version)
+        for uid in settled:
+            self.forgive(uid)
+        return bool(settled)
+
+    def forgive(self, uid: str) -> None:
+        """No pod of that job that is not known counts any more."""
+        self.jobs.settle(uid)
+        self._job_changed(uid)
 
     def stuck(self, pod: PodView) -> bool:
         """A terminating pod counts no more (spec 11.9a); whether that is news."""
@@ -348,22 +370,6 @@ def _is_same_version(one: QueueUnit, other: QueueUnit) -> bool:
         and one.resource_version == other.resource_version
         and one.phase is other.phase
     )
-
-
-def owner_of(pod: PodView) -> str:
-    """Under which a pod is found: its owner's UID, or its own if nobody owns it."""
-    return pod.owner.uid if pod.owner else pod.uid
-
-
-def job_key(job: JobView) -> JobKey:
-    """Under which hand-made units name it."""
-    return (job.kind.kind, job.namespace, job.name)
-
-
-def is_queued(job: JobView) -> bool:
-    """Whether the job bears the marks of a queue: held at submit, or released by a manager."""
-    held = any(job.annotations.get(key) for key in keys.HAS_ENQUEUED_SPELLINGS)
-    return held or job.released_at is not None
 
 
 def _rules(queue: Queue) -> tuple[object, ...]:

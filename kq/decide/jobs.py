@@ -3,7 +3,9 @@
 from collections.abc import Collection
 from typing import TypeVar
 
-from kq.core.model import PodView, QueueUnit
+from kq.core import keys
+from kq.core.model import JobView, PodView, QueueUnit
+from kq.decide.claims import Claim
 from kq.decide.pods import PodGroup
 from kq.decide.standing import JobFacts
 
@@ -21,17 +23,29 @@ class JobIndex:
         self._kinds = frozenset(kinds)
         self._counts_foreign = counts_foreign
         self._jobs: dict[str, tuple[JobKey, bool, bool]] = {}
+        self._claims: dict[str, Claim] = {}
+        self._departed: dict[str, Claim] = {}
         self._by_key: dict[JobKey, str] = {}
         self._groups: dict[str, PodGroup] = {}
         self._units: dict[str, dict[str, QueueUnit]] = {}
         self._named: dict[JobKey, dict[str, QueueUnit]] = {}
 
-    def put(self, uid: str, key: JobKey, deleting: bool, queued: bool = False) -> bool:
+    def put(
+        self,
+        uid: str,
+        key: JobKey,
+        deleting: bool,
+        queued: bool = False,
+        claim: Claim | None = None,
+    ) -> bool:
         """A job exists, `queued` if it bears our marks; whether that is news."""
         new = (key, deleting, queued)
-        if self._jobs.get(uid) == new:
+        if self._jobs.get(uid) == new and self._claims.get(uid) == claim:
             return False
         self._jobs[uid] = new
+        self._claims.pop(uid, None)
+        if claim is not None:
+            self._claims[uid] = claim
         self._by_key[key] = uid
         return True
 
@@ -48,11 +62,26 @@ class JobIndex:
             if namespace is None or group.namespace == namespace
         ]
 
-    def drop(self, uid: str, key: JobKey) -> None:
-        """A job is gone."""
+    def drop(self, uid: str, key: JobKey, claim: Claim | None = None) -> None:
+        """A job is gone; what it may have left behind stays claimed."""
         self._jobs.pop(uid, None)
+        self._claims.pop(uid, None)
+        if claim is not None:
+            self._departed[uid] = claim
         if self._by_key.get(key) == uid:
             del self._by_key[key]
+
+    def claim(self, uid: str) -> Claim | None:
+        """What a job may have in use by its own word."""
+        return self._claims.get(uid) or self._departed.get(uid)
+
+    def settled(self, version: int) -> list[str]:
+        """UIDs of gone jobs whose pods are all known, as their watch has reached that version."""
+        return [uid for uid, claim in self._departed.items() if claim.until <= version]
+
+    def settle(self, uid: str) -> None:
+        """Of a job that is gone the pods alone tell what it has in use."""
+        self._departed.pop(uid, None)
 
     def put_pod(self, owner: str, pod: PodView) -> None:
         """A pod as it is now."""
@@ -155,3 +184,19 @@ def named_job(unit: QueueUnit) -> JobKey | None:
 def holder_of(unit: QueueUnit) -> str:
     """Under which a unit and the pods of its job are found together."""
     return unit.job_uid or unit.key
+
+
+def owner_of(pod: PodView) -> str:
+    """Under which a pod is found: its owner's UID, or its own if nobody owns it."""
+    return pod.owner.uid if pod.owner else pod.uid
+
+
+def job_key(job: JobView) -> JobKey:
+    """Under which hand-made units name it."""
+    return (job.kind.kind, job.namespace, job.name)
+
+
+def is_queued(job: JobView) -> bool:
+    """Whether the job bears the marks of a queue: held at submit, or released by a manager."""
+    held = any(job.annotations.get(key) for key in keys.HAS_ENQUEUED_SPELLINGS)
+    return held or job.released_at is not None

@@ -40,6 +40,7 @@ class BatchJob:
             suspended=spec.get("suspend") is True,
             managed_by_other=(spec.get("managedBy") or OWN_CONTROLLER) != OWN_CONTROLLER,
             state=_state(status),
+            counts_pods=True,
             pods_active=active,
             pods_terminating=_count(status, "terminating"),
             has_run=bool(

@@ -78,6 +78,9 @@ class Informer(Generic[V]):
         self._pauses = Pauses(uniform)
         self._handlers: list[Callable[[Change[V]], None]] = []
         self._version: str | None = None
+        self.reached = 0
+        """The version up to which all changes were told; 0 if versions are no numbers."""
+        self._progress: Callable[[], None] = _nothing
         self._is_listed = False
         self._synced = asyncio.Event()
         self._generation = 0
@@ -113,6 +116,10 @@ class Informer(Generic[V]):
         self._handlers.append(handler)
         for view in self._replica.store.values():
             self._call(handler, Change(None, view, initial=True))
+
+    def on_progress(self, handler: Callable[[], None]) -> None:
+        """Has the handler called whenever `reached` has grown, changes and bookmarks alike."""
+        self._progress = handler
 
     def forget_all(self) -> None:
         """Tells every object as gone: the kind itself was seen to be removed."""
@@ -179,7 +186,9 @@ class Informer(Generic[V]):
             await self._take(page)
         if generation != self._generation:
             raise DecodeError(_FORGOTTEN)
+        self.reached = _number(version)
         self._tell(self._replica.end_list())
+        self._progress()
         self._is_listed = True
         self._synced.set()
         return version
@@ -223,7 +232,9 @@ class Informer(Generic[V]):
                     self._version = state.version
                     if isinstance(said, Resume | Relist):
                         return said
+                    self.reached = _number(state.version)
                     self._hear(said)
+                    self._progress()
                     if state.lines % _STRIDE == 0:
                         await asyncio.sleep(0)
         except ApiError as err:
@@ -290,3 +301,12 @@ def quiet_collector() -> Iterator[None]:
         gc.freeze()
         gc.set_threshold(*_COLLECTOR_THRESHOLDS)
         gc.enable()
+
+
+def _number(version: str) -> int:
+    """A resourceVersion as a number (Kubernetes 1.35 says that they are; before they were)."""
+    return int(version) if version.isascii() and version.isdigit() else 0
+
+
+def _nothing() -> None:
+    """Nobody asked to be told."""

@@ -6,8 +6,8 @@ from datetime import datetime
 from kq.core import codec, keys
 from kq.core.model import JobView, NamespaceView, PodSet, QueueUnit, Template
 from kq.core.priority import DerivedPriority, derive
-from kq.decide.book import job_key
 from kq.decide.charge import request_of
+from kq.decide.jobs import job_key
 from kq.decide.places import Place
 from kq.decide.situation import PodFacts, Rules, Situation
 from kq.decide.standing import queue_name

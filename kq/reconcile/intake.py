@@ -8,7 +8,7 @@ from datetime import datetime
 
 from kq.core.model import JobView
 from kq.decide.actions import CreateUnit, TellJob
-from kq.decide.book import job_key
+from kq.decide.jobs import job_key
 from kq.decide.plan import plan_job
 from kq.metrics import SchedulingMetrics
 from kq.reconcile.controller import Request, Result

@@ -10,8 +10,8 @@ from kq.core import keys
 from kq.core.messages import S13, S14
 from kq.core.model import JobView, Phase, QueueUnit
 from kq.decide.actions import Action, PatchStatus, TellJob, TellUnit
-from kq.decide.book import job_key
 from kq.decide.ending import plan_orphan
+from kq.decide.jobs import job_key
 from kq.decide.plan import plan_job
 from kq.decide.situation import Situation
 from kq.metrics import SchedulingMetrics

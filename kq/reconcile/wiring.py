@@ -18,6 +18,9 @@ from kq.reconcile.hub import Hub
 from kq.reconcile.wakes import job_matters, pod_matters
 from kq.reconcile.watches import Watches
 
+LONGEST_UNSEEN = 300.0
+"""Seconds for which pods count that no watch has shown, of a job that is gone."""
+
 QuotaMaker = Callable[[Iterable[Quota]], QuotaPlugin]
 PlaceOf = Callable[[JobView], Place | None]
 """Where the unit of a job will stand that has none yet."""
@@ -39,7 +42,9 @@ class Wiring:
         make_quotas: QuotaMaker,
         namespace: str,
         forget_queue: Callable[[str], None],
+        pods_limit: float,
     ) -> None:
+        self._pods_limit = pods_limit or LONGEST_UNSEEN
         self._watches = watches
         self._hub = hub
         self._make_quotas = make_quotas
@@ -57,6 +62,7 @@ class Wiring:
         self._watches.quotas.add_handler(self._quota)
         self._watches.namespaces.add_handler(self._namespace_changed)
         self._watches.pods.add_handler(self._pod)
+        self._watches.pods.on_progress(self._pods_seen)
         self._watches.priority_classes.add_handler(self._class_changed)
         self._watches.limit_ranges.add_handler(self._limits_changed)
         self._watches.runtime_classes.add_handler(self._class_changed)
@@ -197,12 +203,28 @@ class Wiring:
         if change.new is not None:
             self._hub.book.saw(change.new)
         else:
-            self._hub.book.lost(job)
+            self._gone(job)
         unit = next(iter(self._hub.book.jobs.units_of(job.uid)), None)
         matters = job_matters(change.old, change.new, unit) or self._hub.written.awaits(change.old)
         if matters and not (change.new is not None and self._expect(change.new)):
             self._enqueue(job)
         self._hub.pump()
+
+    def _gone(self, job: JobView) -> None:
+        """What it may have left behind counts until the pods are known, or for a while."""
+        book = self._hub.book
+        book.lost(job, self._watches.jobs[job.kind.kind].reached)
+        book.saw_pods(self._watches.pods.reached)
+        if book.jobs.claim(job.uid) is not None:
+            asyncio.get_running_loop().call_later(self._pods_limit, self._forgive, job.uid)
+
+    def _forgive(self, uid: str) -> None:
+        self._hub.book.forgive(uid)
+        self._hub.pump()
+
+    def _pods_seen(self) -> None:
+        if self._hub.book.saw_pods(self._watches.pods.reached):
+            self._hub.pump()
 
     def _class_changed(self, change: Change[PriorityClass] | Change[Raw]) -> None:
         if not change.initial:

@@ -71,6 +71,17 @@ class Shown(Generic[V]):
     def __init__(self, **indexes: Indexer[V]) -> None:
         self.lister: Store[V] = Store(indexes)
         self._handlers: list[Callable[[Change[V]], None]] = []
+        self._progress: Callable[[], None] | None = None
+        self.reached = 0
+
+    def on_progress(self, handler: Callable[[], None]) -> None:
+        self._progress = handler
+
+    def reach(self, version: int) -> None:
+        """A bookmark."""
+        self.reached = version
+        assert self._progress is not None
+        self._progress()
 
     def add_handler(self, handler: Callable[[Change[V]], None]) -> None:
         self._handlers.append(handler)

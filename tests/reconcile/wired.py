@@ -28,6 +28,7 @@ class Wired(Ground):
             make_quotas=self.make_quotas,
             namespace=INSTALL_NAMESPACE,
             forget_queue=self.forgotten.append,
+            pods_limit=300,
         )
         self.wiring.connect()
         for quota in QUOTAS.values():

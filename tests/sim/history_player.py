@@ -35,7 +35,7 @@ from kq.core import keys
 from kq.core.kinds import ELASTIC_QUOTA, JOB, NAMESPACE, QUEUE_UNIT
 from kq.kube.client import Client
 from kq.kube.errors import NotFound
-from kq.sim.faults import OF_WRITES, Asked, Trouble, any_write
+from kq.sim.faults import OF_WRITES, Trouble, any_write, anything
 from kq.sim.time import LoopClock, Standstill, VirtualLoop
 from kq.sim.world import Simulation, Terms
 
@@ -47,14 +47,6 @@ LOOK_SECONDS = 5.0
 NEW_MANAGER_SECONDS = 1.0
 MOST_TURNS = 30_000
 """Turns of the loop within a second with which all of a history's jobs could be run."""
-
-
-def spares_sight(asked: Asked) -> bool:
-    """What is not about the watches of jobs and pods.
-
-    A manager that does not see that pods live, for minutes, cannot count them.
-    """
-    return asked.verb != "watch" or asked.plural not in ("jobs", "pods")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,7 +178,7 @@ class Player:
             case Plan():
                 self._simulation.faults.plan(
                     step.trouble,
-                    any_write if step.trouble in OF_WRITES else spares_sight,
+                    any_write if step.trouble in OF_WRITES else anything,
                     spared=step.spared,
                     times=step.times,
                     seconds=step.seconds,

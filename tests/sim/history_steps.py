@@ -10,7 +10,6 @@ QUOTAS = {"root": 6, "a": 4, "b": 4, "apart": 2}
 """Names and their cpu; `a` and `b` are below `root`."""
 PARENTS = {"a": "root", "b": "root"}
 LEAVES = ("a", "b", "apart")
-OF_WATCHES = (Trouble.LATE, Trouble.DROPPED, Trouble.STALLED, Trouble.EXPIRED)
 BUSY_SECONDS = 45.0
 """Seconds in which things happen; then nothing does, and all has to come to its end."""
 
@@ -138,9 +137,6 @@ def draw(seed: int) -> History:
         *_troubles(chance),
         *_mishaps(chance),
     ]
-    if any(isinstance(each, Plan) and each.trouble in OF_WATCHES for each in steps):
-        # Who sees neither its unit nor its pods cannot know that a job has quota in use.
-        steps = [each for each in steps if not isinstance(each, DeleteUnit)]
     return History(seed=seed, steps=tuple(sorted(steps, key=lambda step: step.at)))
 
 

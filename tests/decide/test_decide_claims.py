@@ -1,0 +1,103 @@
+"""What released jobs may have running counts, whatever the watch of pods has shown (spec 24.3)."""
+
+import pytest
+from books import B, cpu_used, waiting_book
+from builders import NOW, at, changed, job_view, pod, unit
+
+from kq.core import keys
+from kq.core.model import JobState, Phase
+
+LABELS = {keys.QUOTA_LABEL: "team-a"}
+RUNS = job_view(
+    "a",
+    suspended=False,
+    released_at=at(0),
+    labels=LABELS,
+    counts_pods=True,
+    has_run=True,
+    pods_active=1,
+)
+HELD = unit("a", cpu=1, phase=Phase.RUNNING)
+
+
+def running_book(job=RUNS, *more):
+    return waiting_book(job, HELD, job_view("b"), B, *more)
+
+
+def test_a_unit_deleted_by_hand_gives_nothing_back_while_its_job_runs():
+    known = running_book()
+    known.lost(HELD)
+    assert cpu_used(known) == 1000
+    assert known.cycle("team-a", NOW) == []
+
+
+def test_a_released_job_without_pods_yet_keeps_its_quota_when_its_unit_is_deleted():
+    known = running_book(changed(RUNS, has_run=False, pods_active=0))
+    known.lost(HELD)
+    assert cpu_used(known) == 1000
+
+
+def test_the_unit_made_again_is_not_counted_beside_the_claim():
+    known = running_book()
+    known.lost(HELD)
+    known.saw(unit("a", cpu=1, phase=Phase.RUNNING, uid="again"))
+    assert cpu_used(known) == 1000
+
+
+def test_live_pods_and_the_claim_are_counted_once():
+    known = running_book(RUNS, pod(job="a"))
+    known.lost(HELD)
+    assert cpu_used(known) == 1000
+
+
+@pytest.mark.parametrize(
+    "job",
+    [
+        pytest.param(changed(RUNS, suspended=True), id="suspended"),
+        pytest.param(changed(RUNS, state=JobState.SUCCEEDED), id="finished"),
+        pytest.param(changed(RUNS, released_at=None), id="never released"),
+        pytest.param(changed(RUNS, annotations={keys.BYPASSED_BY: "root"}), id="bypassed"),
+        pytest.param(changed(RUNS, deleting=True, pods_active=0), id="deleting, none left"),
+    ],
+)
+def test_what_runs_nothing_claims_nothing(job):
+    known = running_book()
+    known.lost(HELD)
+    known.saw(job)
+    assert cpu_used(known) == 0
+    assert len(known.cycle("team-a", NOW)) == 1
+
+
+def test_pods_of_a_deleted_job_count_until_their_watch_has_caught_up():
+    known = running_book()
+    known.lost(RUNS, version=40)
+    known.lost(HELD)
+    assert cpu_used(known) == 1000
+    assert not known.saw_pods(39)
+    assert cpu_used(known) == 1000
+    assert known.saw_pods(40)
+    assert cpu_used(known) == 0
+
+
+def test_pods_that_their_watch_shows_count_on_when_it_has_caught_up():
+    known = running_book(RUNS, pod(job="a"))
+    known.lost(RUNS, version=40)
+    known.lost(HELD)
+    known.saw_pods(40)
+    assert cpu_used(known) == 1000
+
+
+def test_a_job_that_counted_no_pods_any_more_leaves_none_behind():
+    known = running_book(changed(RUNS, pods_active=0))
+    known.lost(changed(RUNS, pods_active=0), version=40)
+    known.lost(HELD)
+    assert cpu_used(known) == 0
+
+
+def test_a_claim_of_a_gone_job_can_be_given_up():
+    known = running_book()
+    known.lost(RUNS, version=40)
+    known.lost(HELD)
+    known.forgive(RUNS.uid)
+    assert cpu_used(known) == 0
+    assert known.take_woken() == ["team-a"]
