@@ -4,7 +4,7 @@ Amounts are written as Kubernetes writes them (`cpu=2`, `cpu="500m"`, `memory="1
 minutes from `NOW`.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -271,14 +271,18 @@ def job(name: str = "train", *, cpu: Amount = 1, **spec: Any) -> dict[str, Any]:
 
 
 def book(
-    *each: Quota, views: Iterable[Any] = (), default_policy: str = "Priority", **options: Any
+    *each: Quota,
+    views: Iterable[Any] = (),
+    default_policy: str = "Priority",
+    kinds: Collection[str] = ("Job",),
+    **options: Any,
 ) -> Book:
     """A book of these quotas that has seen these objects, and woken nobody yet."""
     made = Book(
         policies=POLICIES,
         default_policy=default_policy,
         quotas=quotas(*each, **options),
-        kinds={"Job"},
+        kinds=kinds,
     )
     for view in views:
         made.saw(view)

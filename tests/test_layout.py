@@ -12,7 +12,7 @@ KQ = sorted(path for path in (ROOT / "kq").rglob("*.py") if "__pycache__" not in
 MODULE_LINES = 250
 LARGE = {
     "kq/core/model.py": 330,
-    "kq/decide/book.py": 390,
+    "kq/decide/book.py": 400,
     "kq/kube/client.py": 310,
     "kq/kube/informer.py": 320,
     "kq/metrics.py": 300,
@@ -21,7 +21,7 @@ LARGE = {
 }
 """Modules that are one thing although they are long."""
 PACKAGE_MODULES = 13
-FULL_PACKAGES = {"core": 22, "decide": 28, "jobs": 22, "reconcile": 22}
+FULL_PACKAGES = {"core": 25, "decide": 28, "jobs": 24, "reconcile": 22}
 """The vocabulary, the law, one family of kinds a module, and one reconciler a module."""
 PUBLIC_METHODS = 10
 MANY_METHODS = {"Book", "Client", "JobIndex"}

@@ -88,6 +88,7 @@ class Manager:
             counted,
             known=self._hub.book.ledger.known,
             copied=settings.jobs.copiedAnnotations,
+            counts_foreign=settings.quota.foreignPods == "count",
         )
         self._recorder = Recorder(client, clock=self._clocks.now, metrics=counted)
         self._synced = False

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 
 from kq.app.process import Counted
-from kq.core import codec, podviews, quotaviews, views
+from kq.core import classviews, codec, podviews, quotaviews, views
 from kq.core.kinds import (
     ELASTIC_QUOTA,
     LIMIT_RANGE,
@@ -17,6 +17,7 @@ from kq.core.kinds import (
     RUNTIME_CLASS,
 )
 from kq.core.model import JobView, QueueUnit
+from kq.decide.kin import pod_owners
 from kq.jobs.integration import JobIntegration
 from kq.kube.client import Client
 from kq.kube.informer import Informer
@@ -31,8 +32,10 @@ def make_watches(
     client: Client,
     integrations: Mapping[str, JobIntegration],
     counted: Counted,
+    *,
     known: Callable[[str, str, str], QueueUnit | None],
     copied: Sequence[str] = (),
+    counts_foreign: bool = False,
 ) -> Watches:
     """One informer a kind; those of kinds that may be absent look again (spec 4.7).
 
@@ -55,7 +58,12 @@ def make_watches(
             metrics=counted,
         ),
         namespaces=Informer(client=client, kind=NAMESPACE, decode=views.namespace, metrics=counted),
-        pods=Informer(client=client, kind=POD, decode=podviews.pod, metrics=counted),
+        pods=Informer(
+            client=client,
+            kind=POD,
+            decode=podviews.pod_decoder(pod_owners(integrations), counts_foreign=counts_foreign),
+            metrics=counted,
+        ),
         jobs={
             kind: Informer(
                 client=client,
@@ -67,17 +75,17 @@ def make_watches(
             for kind, each in integrations.items()
         },
         priority_classes=Informer(
-            client=client, kind=PRIORITY_CLASS, decode=podviews.priority_class, metrics=counted
+            client=client, kind=PRIORITY_CLASS, decode=classviews.priority_class, metrics=counted
         ),
         limit_ranges=Informer(
             client=client,
             kind=LIMIT_RANGE,
-            decode=podviews.limit_range,
+            decode=classviews.limit_range,
             indexes={BY_NAMESPACE: by_namespace},
             metrics=counted,
         ),
         runtime_classes=Informer(
-            client=client, kind=RUNTIME_CLASS, decode=podviews.runtime_class, metrics=counted
+            client=client, kind=RUNTIME_CLASS, decode=classviews.runtime_class, metrics=counted
         ),
     )
 

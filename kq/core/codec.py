@@ -193,7 +193,8 @@ def filled_template(
         return msgspec.structs.replace(template, request=ZERO, defect=str(err))
     if overhead and not spec.get("overhead"):
         spec = {**spec, "overhead": dict(overhead)}
-    return interned_template(canonical({**body, "spec": spec}))
+    # Slim as units are read back: an empty map more would be written anew for ever.
+    return interned_template(canonical(slim_template({**body, "spec": spec})))
 
 
 def conditions(value: object) -> tuple[Condition, ...]:

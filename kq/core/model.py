@@ -233,6 +233,8 @@ class PodView(msgspec.Struct, frozen=True, kw_only=True):
     uid: str
     resource_version: str
     owner: Owner | None = None
+    holder: str = ""
+    """What stands for its job where no owner leads to it (`kq.decide.kin`)."""
     quota: str = ""
     pod_set: str = ""
     phase: str = "Pending"

@@ -1,16 +1,16 @@
 """Pods, and what decides how they are counted, read into views (see `kq.core.views`)."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
 import msgspec
 
 from kq.core import codec, keys
-from kq.core.codec import integer, mapping
+from kq.core.codec import mapping
+from kq.core.holders import of_app, of_unit
 from kq.core.model import Owner, PodView
 from kq.core.podrequests import pod_request
-from kq.core.priority import PriorityClassView
 from kq.core.resources import ZERO, Resources
 from kq.core.shared import share
 from kq.core.unitread import NOTHING
@@ -27,6 +27,11 @@ POD_SET_LABELS = (
     "jobset.sigs.k8s.io/replicatedjob-name",
 )
 
+
+RAY_HEAD = {"headgroup": "head"}
+JOB_UID = "batch.kubernetes.io/controller-uid"
+JOB_NAME = "batch.kubernetes.io/job-name"
+SPARK_APP = "sparkoperator.k8s.io/app-name"
 
 Asked = tuple[bytes, str | None]
 """What one container asks for, as JSON, and its restart policy."""
@@ -76,24 +81,67 @@ class _Pod(msgspec.Struct, frozen=True, gc=False):
 _read: Callable[[bytes], _Pod] = msgspec.json.Decoder(_Pod).decode
 
 
-def pod(raw: bytes) -> PodView | None:
-    """A Pod that a controller owns or that carries a quota label; None for any other."""
-    try:
-        wire = _read(raw)
-    except (msgspec.ValidationError, RecursionError):
-        wire = _made_readable(raw)
+def pod_decoder(
+    owners: Collection[str], *, counts_foreign: bool
+) -> Callable[[bytes], PodView | None]:
+    """Reads Pods that may be of a queued job; None for those that count nowhere (spec 11.9).
+
+    `owners` are the kinds of objects that own the pods of such jobs.
+    """
+    kinds = frozenset(owners)
+
+    def decode(raw: bytes) -> PodView | None:
+        try:
+            wire = _read(raw)
+        except (msgspec.ValidationError, RecursionError):
+            wire = _made_readable(raw)
+        meta = wire.metadata
+        owner = _owner_of(meta)
+        led = owner is not None and owner.kind in kinds
+        holder = "" if led else _holder(meta)
+        counts = led or bool(holder) or counts_foreign
+        return _view(wire, owner, holder) if counts else None
+
+    return decode
+
+
+def _owner_of(meta: _Meta) -> Owner | None:
+    """Its controller; of a pod whose Job was deleted without it, the Job that it was of."""
+    found = next((each for each in meta.ownerReferences or () if each.controller), None)
+    if found is not None:
+        return Owner(
+            share(found.apiVersion), share(found.kind), found.name, found.uid, controller=True
+        )
+    labels = meta.labels or {}
+    uid = labels.get(JOB_UID)
+    if not uid:
+        return None
+    return Owner("batch/v1", "Job", labels.get(JOB_NAME, ""), uid, controller=True)
+
+
+def _holder(meta: _Meta) -> str:
+    """What stands for the job of a pod whose owners lead to none (spec 8.23)."""
+    unit = (meta.annotations or {}).get(keys.RELATED_UNIT, "")
+    if unit.partition("/")[0] == meta.namespace and unit.partition("/")[2]:
+        return of_unit(unit)
+    app = (meta.labels or {}).get(SPARK_APP)
+    return of_app(meta.namespace, app) if app else ""
+
+
+def _view(wire: _Pod, owner: Owner | None, holder: str) -> PodView | None:
+    """A Pod that somebody answers for or that carries a quota label; None for any other."""
     meta = wire.metadata
     labels = meta.labels or {}
-    owner = next((each for each in meta.ownerReferences or () if each.controller), None)
     name = next((labels[key] for key in keys.QUOTA_LABELS if labels.get(key)), "")
-    if owner is None and not name:
+    if owner is None and not holder and not name:
         return None
     return PodView(
         namespace=share(meta.namespace),
         name=meta.name,
         uid=meta.uid,
         resource_version=meta.resourceVersion,
-        owner=_owner(owner) if owner else None,
+        owner=owner,
+        holder=share(holder),
         quota=share(name),
         pod_set=share(_role(labels, meta.annotations or {}).lower()),
         phase=share(wire.status.phase or "Pending"),
@@ -161,69 +209,15 @@ def _readable(containers: Sequence[object]) -> list[dict[str, Any]]:
     ]
 
 
-def _owner(wire: _Owner) -> Owner:
-    return Owner(share(wire.apiVersion), share(wire.kind), wire.name, wire.uid, controller=True)
-
-
 def _role(labels: Mapping[str, str], annotations: Mapping[str, str]) -> str:
     """The pod set that the pod says it belongs to."""
-    return annotations.get(keys.RELATED_POD_SET) or next(
-        (labels[key] for key in POD_SET_LABELS if labels.get(key)), ""
-    )
+    said = annotations.get(keys.RELATED_POD_SET)
+    found = said or next((labels[key] for key in POD_SET_LABELS if labels.get(key)), "")
+    return RAY_HEAD.get(found, found)
 
 
 def _asked(containers: Sequence[_Container] | None) -> tuple[Asked, ...]:
     return tuple((bytes(each.resources), each.restartPolicy) for each in containers or ())
-
-
-class PriorityClass(msgspec.Struct, frozen=True, kw_only=True):
-    """A PriorityClass in the informer's terms."""
-
-    namespace: str
-    name: str
-    uid: str
-    resource_version: str
-    view: PriorityClassView
-
-
-def priority_class(raw: bytes) -> PriorityClass:
-    """A PriorityClass."""
-    body = decode_object(raw)
-    meta = codec.metadata(mapping(body, "metadata"))
-    return PriorityClass(
-        **meta,
-        view=PriorityClassView(
-            name=meta["name"],
-            value=integer(body.get("value")) or 0,
-            global_default=body.get("globalDefault") is True,
-            preemption_policy=str(body.get("preemptionPolicy") or "PreemptLowerPriority"),
-        ),
-    )
-
-
-class Raw(msgspec.Struct, frozen=True, kw_only=True):
-    """A small object of which a part is kept as it is (LimitRange spec, RuntimeClass overhead)."""
-
-    namespace: str
-    name: str
-    uid: str
-    resource_version: str
-    body: dict[str, Any]
-
-
-def limit_range(raw: bytes) -> Raw:
-    """A LimitRange; its body is the object without metadata but the name."""
-    body = decode_object(raw)
-    return Raw(
-        **codec.metadata(mapping(body, "metadata")), body={"spec": dict(mapping(body, "spec"))}
-    )
-
-
-def runtime_class(raw: bytes) -> Raw:
-    """A RuntimeClass; its body is `overhead.podFixed`."""
-    body = decode_object(raw)
-    fixed = mapping(mapping(body, "overhead"), "podFixed")
-    return Raw(**codec.metadata(mapping(body, "metadata")), body=dict(fixed))
 
 
 @lru_cache(8192)

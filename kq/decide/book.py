@@ -26,8 +26,8 @@ from kq.decide.jobs import (
     is_queued,
     job_key,
     named_job,
-    owner_of,
 )
+from kq.decide.kin import is_made_by_owner, owner_of
 from kq.decide.ledger import Ledger, Sending
 from kq.decide.places import Place, Places, told_by
 from kq.decide.queuesettings import skips_impossible
@@ -57,7 +57,7 @@ class Book:
         self._namespaces: dict[str, NamespaceView] = {}
         self._standings: dict[str, Standing] = {}
         self._woken: set[str] = set()
-        self._to_tell: set[str] = set()
+        self._to_tell: dict[str, None] = {}
         self._expected: dict[str, Place] = {}
         self.quotas = quotas
         self.queues: dict[str, Queue] = {}
@@ -75,11 +75,13 @@ class Book:
                 return self._saw_unit(view)
             case PodView():
                 self.jobs.put_pod(owner_of(view), view)
-                self._job_changed(owner_of(view))
+                self._job_changed(self.jobs.root(owner_of(view)))
             case JobView():
                 key = job_key(view)
+                self.saw_child(view)
                 if self.jobs.put(view.uid, key, view.deleting, is_queued(view), claim_of(view)):
                     self._job_changed(view.uid, key)
+                    self._pods_moved()
             case Queue():
                 self._queue_changed(view)
             case NamespaceView():
@@ -96,10 +98,12 @@ class Book:
                 entry = self.ledger.gone(view.key, view.uid)
                 self._update(view.key, entry.effective if entry else None)
             case PodView():
+                root = self.jobs.root(owner_of(view))
                 self.jobs.drop_pod(owner_of(view), view)
-                self._job_changed(owner_of(view))
+                self._job_changed(root)
             case JobView():
                 key = job_key(view)
+                self.jobs.drop_child(view.uid)
                 left = departed(self.jobs.claim(view.uid), view, version)
                 self.jobs.drop(view.uid, key, left)
                 self.expected(view.uid)
@@ -110,6 +114,21 @@ class Book:
                 self._restand(self.places.at_queue(view.name))
             case NamespaceView():
                 self._namespaces.pop(view.name, None)
+
+    def saw_child(self, view: JobView) -> None:
+        """An object that a job may have made (spec 5.6): its pods are those of the job."""
+        owner = view.controller
+        if owner is not None and is_made_by_owner(view):
+            self.jobs.put_child(view.uid, owner.uid)
+            self._pods_moved()
+
+    def lost_child(self, view: JobView) -> None:
+        """Such an object is gone."""
+        self.jobs.drop_child(view.uid)
+
+    def _pods_moved(self) -> None:
+        for uid in self.jobs.take_moved():
+            self._job_changed(uid)
 
     def saw_pods(self, version: int) -> bool:
         """The watch of pods has reached that version; whether claims of gone jobs end by that."""
@@ -125,10 +144,11 @@ class Book:
 
     def stuck(self, pod: PodView) -> bool:
         """A terminating pod counts no more (spec 11.9a); whether that is news."""
-        group = self.jobs.pods(owner_of(pod))
+        root = self.jobs.root(owner_of(pod))
+        group = self.jobs.pods(root)
         if group is None or not group.set_stuck(pod.uid):
             return False
-        self._job_changed(owner_of(pod))
+        self._job_changed(root)
         return True
 
     def wrote(self, view: QueueUnit, sending: Sending) -> None:
@@ -192,7 +212,7 @@ class Book:
         for shape in waiting.shapes():
             for place in shape.untold():
                 waiting.tell(place, shape.verdict(place))
-                self._to_tell.add(place[2])
+                self._to_tell[place[2]] = None
         return granted
 
     def take_woken(self) -> list[str]:
@@ -208,10 +228,10 @@ class Book:
             ),
         )
 
-    def take_to_tell(self) -> set[str]:
+    def take_to_tell(self) -> list[str]:
         """Units whose object says something else than what holds, since the last call."""
-        taken, self._to_tell = self._to_tell, set()
-        return taken
+        taken, self._to_tell = self._to_tell, {}
+        return list(taken)
 
     def verdict(self, key: str) -> Problem | None:
         """Why the unit waits; None if it does not, or nothing is to be said yet."""
@@ -344,12 +364,12 @@ class Book:
             both = (old, standing)
             self._woken.update(each.queue for each in both if isinstance(each, Candidate))
         if isinstance(standing, KeptBack) and standing.problem not in (None, told_by(unit)):
-            self._to_tell.add(unit.key)
+            self._to_tell[unit.key] = None
 
     def _leave(self, key: str) -> None:
         old = self._standings.pop(key, None)
         self.places.drop(key)
-        self._to_tell.discard(key)
+        self._to_tell.pop(key, None)
         self._freed(self.usage.drop(key))
         if isinstance(old, Candidate):
             self._woken.add(old.queue)

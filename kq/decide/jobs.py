@@ -1,11 +1,13 @@
 """Which jobs exist, their pods, and the units that stand for them (spec 2.6, 15.2)."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import TypeVar
 
 from kq.core import keys
+from kq.core.holders import of_app, of_unit
 from kq.core.model import JobView, PodView, QueueUnit
 from kq.decide.claims import Claim
+from kq.decide.kin import SPARK, Kin, owner_of, pod_owners
 from kq.decide.pods import PodGroup
 from kq.decide.standing import JobFacts
 
@@ -21,12 +23,16 @@ class JobIndex:
 
     def __init__(self, kinds: Collection[str], *, counts_foreign: bool = False) -> None:
         self._kinds = frozenset(kinds)
+        self._served = pod_owners(kinds)
         self._counts_foreign = counts_foreign
         self._jobs: dict[str, tuple[JobKey, bool, bool]] = {}
         self._claims: dict[str, Claim] = {}
         self._departed: dict[str, Claim] = {}
         self._by_key: dict[JobKey, str] = {}
         self._groups: dict[str, PodGroup] = {}
+        self._kin = Kin()
+        self._roots: dict[str, str] = {}
+        self._moved: dict[str, None] = {}
         self._units: dict[str, dict[str, QueueUnit]] = {}
         self._named: dict[JobKey, dict[str, QueueUnit]] = {}
 
@@ -47,7 +53,47 @@ class JobIndex:
         if claim is not None:
             self._claims[uid] = claim
         self._by_key[key] = uid
+        if key[0] == SPARK:
+            self._kin.put(of_app(key[1], key[2]), uid)
+        self._relocate([uid, *self._kin.below(uid)])
         return True
+
+    def put_child(self, child: str, parent: str) -> None:
+        """An object that a job has made, or that one of its children has made."""
+        if self._kin.put(child, parent):
+            self._relocate([child, *self._kin.below(child)])
+
+    def drop_child(self, child: str) -> None:
+        """It is gone; its pods stay those of the job for as long as they are there."""
+        self._kin.drop(child)
+        if self.root(child) not in self._groups:
+            self._roots.pop(child, None)
+
+    def root(self, owner: str) -> str:
+        """The job that the pods of that owner belong to; the owner if there is none above it."""
+        return self._roots.get(owner, owner)
+
+    def take_moved(self) -> list[str]:
+        """Jobs that pods have come to, or gone from, since the last call."""
+        taken, self._moved = self._moved, {}
+        return list(taken)
+
+    def _relocate(self, owners: Iterable[str]) -> None:
+        """Pods that were seen before what stands between them and their job."""
+        for owner in owners:
+            old, new = self.root(owner), self._kin.root(owner, self._is_known)
+            if new in (old, owner):
+                continue
+            self._roots[owner] = new
+            group = self._groups.get(old)
+            for pod in list(group.pods) if group is not None else ():
+                if owner_of(pod) == owner:
+                    self._take(old, pod)
+                    self._groups.setdefault(new, PodGroup()).put(pod)
+                    self._moved.update({old: None, new: None})
+
+    def _is_known(self, uid: str) -> bool:
+        return uid in self._jobs or uid in self._units
 
     def key_of(self, uid: str) -> JobKey | None:
         """Kind, namespace and name of a job; None if it is not there."""
@@ -85,15 +131,21 @@ class JobIndex:
 
     def put_pod(self, owner: str, pod: PodView) -> None:
         """A pod as it is now."""
-        self._groups.setdefault(owner, PodGroup()).put(pod)
+        self._groups.setdefault(self.root(owner), PodGroup()).put(pod)
 
     def drop_pod(self, owner: str, pod: PodView) -> None:
         """A pod that is gone."""
-        group = self._groups.get(owner)
+        root = self.root(owner)
+        self._take(root, pod)
+        if root != owner and owner not in self._kin and root not in self._groups:
+            self._roots.pop(owner, None)
+
+    def _take(self, root: str, pod: PodView) -> None:
+        group = self._groups.get(root)
         if group is not None:
             group.drop(pod.uid)
             if group.empty:
-                del self._groups[owner]
+                del self._groups[root]
 
     def pods(self, uid: str) -> PodGroup | None:
         """The pods of a job; None if there are none."""
@@ -105,6 +157,8 @@ class JobIndex:
         key = named_job(unit)
         if key is not None:
             self._named.setdefault(key, {})[unit.key] = unit
+        if of_unit(unit.key) in self._groups:
+            self.put_child(of_unit(unit.key), holder_of(unit))
 
     def drop_unit(self, unit: QueueUnit) -> None:
         """A unit that is gone, or about to be put anew."""
@@ -158,7 +212,7 @@ class JobIndex:
         group, job = self._groups.get(uid), self._jobs.get(uid)
         if group is None:
             return ""
-        is_foreign = group.owner_kind not in self._kinds or (job is not None and not job[2])
+        is_foreign = not (group.owner_kinds & self._served) or (job is not None and not job[2])
         if is_foreign and not self._counts_foreign:
             return ""
         return group.quota
@@ -184,11 +238,6 @@ def named_job(unit: QueueUnit) -> JobKey | None:
 def holder_of(unit: QueueUnit) -> str:
     """Under which a unit and the pods of its job are found together."""
     return unit.job_uid or unit.key
-
-
-def owner_of(pod: PodView) -> str:
-    """Under which a pod is found: its owner's UID, or its own if nobody owns it."""
-    return pod.owner.uid if pod.owner else pod.uid
 
 
 def job_key(job: JobView) -> JobKey:

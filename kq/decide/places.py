@@ -27,7 +27,7 @@ class Places:
         self._waiting: dict[str, WaitingList] = {}
         self._places: dict[str, Place] = {}
         self._queue_of: dict[str, str] = {}
-        self._at: dict[str, set[str]] = {}
+        self._at: dict[str, dict[str, None]] = {}
         self._quotas: dict[str, Counter[str]] = {}
 
     def put(self, key: str, queue: str | None, place: Place | None, told: Problem | None) -> bool:
@@ -103,12 +103,12 @@ class Places:
         if old == queue:
             return
         if old is not None:
-            self._at[old].discard(key)
+            self._at[old].pop(key, None)
             if not self._at[old]:
                 del self._at[old]
             del self._queue_of[key]
         if queue is not None:
-            self._at.setdefault(queue, set()).add(key)
+            self._at.setdefault(queue, {})[key] = None
             self._queue_of[key] = queue
 
 

@@ -65,9 +65,9 @@ class PodGroup:
         return next((pod.quota for pod in self._pods.values() if pod.live and pod.quota), "")
 
     @property
-    def owner_kind(self) -> str:
-        """The kind of their owner."""
-        return next((pod.owner.kind for pod in self._pods.values() if pod.owner), "")
+    def owner_kinds(self) -> set[str]:
+        """The kinds of their owners."""
+        return {pod.owner.kind for pod in self._pods.values() if pod.owner}
 
     @property
     def namespace(self) -> str:

@@ -121,6 +121,10 @@ class Executor:
                     await self._delete(unit)
                 case PatchUnit(unit=unit, patch=patch):
                     changed = await self._patch(unit, patch)
+                    if changed.resource_version == unit.resource_version:
+                        # Decided again it would be written again: not before something changes.
+                        log.warning("a patch of a unit changed nothing", unit=unit.key, patch=patch)
+                        return
                     self._hub.enqueue_job_of(changed)  # the status is to follow the spec
                 case PatchStatus(unit=unit, patch=patch):
                     changed = await self.patch_status(unit, patch)

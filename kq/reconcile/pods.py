@@ -4,6 +4,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from kq.core.model import PodView
+from kq.decide.kin import owner_of
 from kq.kube.store import Lister
 from kq.reconcile.controller import Request, Result
 from kq.reconcile.events import Teller
@@ -39,7 +40,8 @@ class PodsReconciler:
         if not self._hub.book.stuck(pod):
             return Result()
         self._hub.pump()
-        for unit in self._hub.book.jobs.units_of(pod.owner.uid if pod.owner else ""):
+        jobs = self._hub.book.jobs
+        for unit in jobs.units_of(jobs.root(owner_of(pod))):
             text = f"pod {pod.namespace}/{pod.name} does not end: it counts no more"
             self._teller.tell(unit, True, "StuckTerminating", text)
             self._hub.enqueue_job_of(unit)

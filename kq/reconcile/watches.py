@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from kq.core.classviews import PriorityClass, Raw
 from kq.core.model import JobView, NamespaceView, PodView, Queue, QueueUnit, Quota
-from kq.core.podviews import PriorityClass, Raw
 from kq.kube.informer import Informer
 
 BY_NAMESPACE = "namespace"

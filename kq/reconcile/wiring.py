@@ -7,10 +7,11 @@ keys on work queues. They never wait.
 import asyncio
 from collections.abc import Callable, Iterable
 
+from kq.core.classviews import PriorityClass, Raw
 from kq.core.model import JobView, NamespaceView, PodView, Queue, QueueUnit, Quota
 from kq.core.plugins import QuotaPlugin
-from kq.core.podviews import PriorityClass, Raw
 from kq.decide.jobs import named_job
+from kq.decide.kin import owner_of
 from kq.decide.places import Place
 from kq.kube.replica import Change
 from kq.reconcile.controller import Request
@@ -52,7 +53,7 @@ class Wiring:
         self._forget_queue = forget_queue
         self._place_of: PlaceOf = nowhere
         self._quotas_due: asyncio.Handle | None = None
-        self._quotas_changed: set[str] = set()
+        self._quotas_changed: dict[str, None] = {}
         self._moved = False
 
     def connect(self) -> None:
@@ -146,7 +147,7 @@ class Wiring:
             self._moved = True
         for quota in (change.old, change.new):
             if quota is not None:
-                self._quotas_changed.update({quota.name, quota.parent} - {""})
+                self._quotas_changed |= {name: None for name in (quota.name, quota.parent) if name}
         if self._quotas_due is None:
             # Many quotas may change in one turn of the loop: count with them all at once.
             self._quotas_due = asyncio.get_running_loop().call_soon(self._set_quotas)
@@ -183,11 +184,11 @@ class Wiring:
             self._hub.book.lost(pod)
         if change.new is not None and change.new.deleted_at is not None:
             self._hub.queues.pods.add(Request(pod.namespace, pod.name))
-        if pod.owner is not None:
-            for unit in self._hub.book.jobs.units_of(pod.owner.uid):
-                seconds = pod_matters(change.old, change.new, self._job_of(unit), unit)
-                if seconds is not None:
-                    self._hub.enqueue_job_of(unit, seconds)
+        jobs = self._hub.book.jobs
+        for unit in jobs.units_of(jobs.root(owner_of(pod))):
+            seconds = pod_matters(change.old, change.new, self._job_of(unit), unit)
+            if seconds is not None:
+                self._hub.enqueue_job_of(unit, seconds)
         self._hub.pump()
 
     def _job_of(self, unit: QueueUnit) -> JobView | None:

@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime, timedelta, timezone
 
+import msgspec
 import pytest
 from builders import NOW, amounts, at, condition, template
 from hypothesis import given
@@ -203,6 +204,23 @@ def test_a_template_is_filled_as_its_pods_will_be():
     )
     assert filled.request.times(4) == amounts(cpu=1, memory="2Gi")
     assert codec.filled_template(bare, [], None) is bare
+
+
+@pytest.mark.parametrize(
+    ("limits", "overhead"),
+    [
+        pytest.param({"defaultRequest": {"memory": "1Gi"}}, None, id="requests only"),
+        pytest.param({"default": {"memory": "1Gi"}}, None, id="limits only"),
+        pytest.param({"type": "Pod"}, None, id="nothing"),
+        pytest.param(None, {"cpu": "0.1", "memory": "1500M"}, id="odd overhead"),
+    ],
+)
+def test_a_filled_template_is_read_back_as_it_was_written(limits, overhead):
+    """Else every waiting unit would be written for ever."""
+    ranges = [limit_range(**limits)] if limits else []
+    filled = codec.filled_template(codec.template_of(pod_template()), ranges, overhead)
+    read_back = codec.template_of(msgspec.json.decode(filled.wire))
+    assert read_back.wire == filled.wire
 
 
 def test_the_overhead_of_the_runtime_class_is_added_if_there_is_no_own():

@@ -3,10 +3,11 @@
 import pytest
 from builders import amounts, as_bytes, at
 
-from kq.core import keys
+from kq.core import classviews, keys
 from kq.core import podviews as views
 from kq.core.resources import ZERO
 
+read = views.pod_decoder({"Job"}, counts_foreign=True)
 META = {"namespace": "team-a", "name": "train", "uid": "u", "resourceVersion": "7"}
 
 
@@ -22,7 +23,7 @@ OWNER = {"apiVersion": "batch/v1", "kind": "Job", "name": "t", "uid": "j", "cont
 
 
 def test_a_pod_of_a_job():
-    found = views.pod(
+    found = read(
         body(
             {
                 "ownerReferences": [OWNER],
@@ -49,7 +50,55 @@ def test_a_pod_of_a_job():
     ],
 )
 def test_only_pods_that_may_count_are_kept(meta, kept):
-    assert (views.pod(body(meta)) is not None) is kept
+    assert (read(body(meta)) is not None) is kept
+
+
+FOREIGN = {**OWNER, "kind": "ReplicaSet"}
+LABELLED = {"labels": {keys.QUOTA_LABEL: "q"}}
+
+
+@pytest.mark.parametrize(
+    ("meta", "kept"),
+    [
+        ({"ownerReferences": [OWNER]}, True),
+        ({"ownerReferences": [FOREIGN]}, False),
+        ({"ownerReferences": [FOREIGN], **LABELLED}, False),
+        (LABELLED, False),
+        ({"annotations": {keys.RELATED_UNIT: "team-a/unit"}}, True),
+        ({"ownerReferences": [FOREIGN], "annotations": {keys.RELATED_UNIT: "team-a/unit"}}, True),
+        ({"annotations": {keys.RELATED_UNIT: "team-b/unit"}}, False),
+        ({"annotations": {keys.RELATED_UNIT: "team-a/"}}, False),
+        ({"labels": {views.SPARK_APP: "app"}}, True),
+        ({"labels": {views.JOB_UID: "j"}}, True),
+    ],
+)
+def test_where_foreign_pods_do_not_count_only_those_of_jobs_are_kept(meta, kept):
+    """Spec 6.6, 8.23: memory goes to pods that may count."""
+    decode = views.pod_decoder({"Job"}, counts_foreign=False)
+    assert (decode(body(meta)) is not None) is kept
+
+
+def test_a_pod_whose_job_was_deleted_without_it_is_still_of_that_job():
+    labels = {views.JOB_UID: "j", views.JOB_NAME: "t"}
+    found = read(body({"labels": labels}))
+    assert (found.owner.kind, found.owner.name, found.owner.uid) == ("Job", "t", "j")
+
+
+@pytest.mark.parametrize(
+    ("meta", "holder"),
+    [
+        ({"labels": {views.SPARK_APP: "app"}}, "app:team-a/app"),
+        ({"annotations": {keys.RELATED_UNIT: "team-a/unit"}}, "unit:team-a/unit"),
+        ({"ownerReferences": [OWNER], "annotations": {keys.RELATED_UNIT: "team-a/unit"}}, ""),
+        (
+            {"ownerReferences": [{**OWNER, "kind": "Pod"}], "labels": {views.SPARK_APP: "app"}},
+            "app:team-a/app",
+        ),
+    ],
+)
+def test_what_stands_for_the_job_of_a_pod(meta, holder):
+    """Spec 8.23: owners first, then the annotation, then the label of Spark."""
+    assert read(body(meta)).holder == holder
 
 
 @pytest.mark.parametrize(
@@ -64,7 +113,7 @@ def test_only_pods_that_may_count_are_kept(meta, kept):
 )
 def test_which_pods_are_live(phase, live):
     """Spec 1.7."""
-    found = views.pod(body({"ownerReferences": [OWNER]}, status={"phase": phase}))
+    found = read(body({"ownerReferences": [OWNER]}, status={"phase": phase}))
     assert found.live is live
 
 
@@ -72,31 +121,36 @@ def test_which_pods_are_live(phase, live):
 def test_the_role_of_a_pod(label):
     """Spec 8.23: the annotation first, in lower case."""
     meta = {"ownerReferences": [OWNER], "labels": {label: "Head"}}
-    assert views.pod(body(meta)).pod_set == "head"
+    assert read(body(meta)).pod_set == "head"
     meta["annotations"] = {keys.RELATED_POD_SET: "Other"}
-    assert views.pod(body(meta)).pod_set == "other"
+    assert read(body(meta)).pod_set == "other"
+
+
+def test_ray_calls_its_head_a_group():
+    meta = {"ownerReferences": [OWNER], "labels": {"ray.io/group": "headgroup"}}
+    assert read(body(meta)).pod_set == "head"
 
 
 def test_a_pod_that_cannot_be_counted_counts_as_nothing():
     meta = {"ownerReferences": [OWNER]}
-    assert views.pod(body(meta, **container(cpu="x"))).request == ZERO
-    assert views.pod(body(meta, **container(cpu="x"))).phase == "Pending"
+    assert read(body(meta, **container(cpu="x"))).request == ZERO
+    assert read(body(meta, **container(cpu="x"))).phase == "Pending"
 
 
 def test_a_priority_class():
-    found = views.priority_class(
+    found = classviews.priority_class(
         as_bytes({"metadata": {"name": "gold"}, "value": 1000, "globalDefault": True})
     ).view
     assert (found.name, found.value, found.global_default) == ("gold", 1000, True)
     assert found.preemption_policy == "PreemptLowerPriority"
     never = {"metadata": {"name": "n"}, "value": None, "preemptionPolicy": "Never"}
-    assert views.priority_class(as_bytes(never)).view.preemption_policy == "Never"
-    assert views.priority_class(as_bytes(never)).view.value == 0
+    assert classviews.priority_class(as_bytes(never)).view.preemption_policy == "Never"
+    assert classviews.priority_class(as_bytes(never)).view.value == 0
 
 
 def test_small_objects_keep_the_part_that_counts():
     spec = {"limits": [{"type": "Container"}]}
-    assert views.limit_range(body(spec=spec)).body["spec"] == spec
+    assert classviews.limit_range(body(spec=spec)).body["spec"] == spec
     overhead = {"podFixed": {"cpu": "100m"}}
-    assert views.runtime_class(body(overhead=overhead)).body == {"cpu": "100m"}
-    assert views.runtime_class(body()).body == {}
+    assert classviews.runtime_class(body(overhead=overhead)).body == {"cpu": "100m"}
+    assert classviews.runtime_class(body()).body == {}

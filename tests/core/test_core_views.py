@@ -6,7 +6,7 @@ from builders import NOW, amounts, as_bytes, at, condition
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kq.core import keys, podviews, quotaviews, views
+from kq.core import classviews, keys, podviews, quotaviews, views
 from kq.core.model import Consumer, Grant, Phase
 from kq.errors import DecodeError
 
@@ -354,8 +354,8 @@ READERS = (
     views.queue,
     quotaviews.quota,
     views.namespace,
-    podviews.pod,
-    podviews.limit_range,
+    podviews.pod_decoder({"Job"}, counts_foreign=True),
+    classviews.limit_range,
 )
 OWNER = {"kind": "Job", "name": "t", "uid": "j", "controller": True}
 

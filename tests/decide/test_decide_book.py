@@ -193,13 +193,13 @@ def test_skip_impossible_is_read_from_the_queue(annotations, starts):
 def test_a_unit_that_waits_is_told_why_once():
     known = waiting_book(job_view("a"), unit("a", cpu=5))
     known.cycle("team-a", NOW)
-    assert known.take_to_tell() == {"team-a/a"}
+    assert known.take_to_tell() == ["team-a/a"]
     assert message(known, "team-a/a") == (
         "cannot start: 5 cpu requested, but max of quota team-a is 4"
     )
     known.saw(unit("a", cpu=5, told=known.verdict("team-a/a")))
     known.cycle("team-a", NOW)
-    assert known.take_to_tell() == set()
+    assert known.take_to_tell() == []
 
 
 def test_a_restart_tells_nobody_what_they_know():
@@ -208,7 +208,7 @@ def test_a_restart_tells_nobody_what_they_know():
     told = unit("a", cpu=5, told=known.verdict("team-a/a"))
     again = waiting_book(job_view("a"), told)
     again.cycle("team-a", NOW)
-    assert again.take_to_tell() == set()
+    assert again.take_to_tell() == []
 
 
 def test_a_message_changes_with_its_cause():
@@ -225,20 +225,20 @@ def test_a_message_changes_with_its_cause():
     known.take_to_tell()
     known.set_quotas(quotas(), structure_changed=True)
     assert message(known, B.key) == "quota team-a does not exist"
-    assert known.take_to_tell() == {B.key}
+    assert known.take_to_tell() == [B.key]
 
 
 def test_an_unknown_phase_is_told_once():
     """Spec 9.3."""
     strange = unit("a", phase=None, raw_phase="Paused")
     known = waiting_book(job_view("a"), strange)
-    assert known.take_to_tell() == {strange.key}
+    assert known.take_to_tell() == [strange.key]
     problem = known.verdict(strange.key)
     assert problem is not None
     assert problem.message == "phase Paused is not known"
     said = condition("QuotaReserved", False, Reason.MISCONFIGURED, problem.message)
     known.saw(changed(strange, message=problem.message, conditions=(said,)))
-    assert known.take_to_tell() == set()
+    assert known.take_to_tell() == []
 
 
 def test_nothing_is_told_to_a_unit_that_holds_quota():
@@ -254,7 +254,7 @@ def test_a_unit_that_is_gone_is_told_nothing():
     known.lost(unit("a"))
     assert known.verdict("team-a/a") is None
     assert known.queue_of("team-a/a") is None
-    assert known.take_to_tell() == set()
+    assert known.take_to_tell() == []
 
 
 # -- what is no news -----------------------------------------------------------------------------

@@ -81,11 +81,11 @@ def test_a_stuck_pod_stays_stuck_when_it_is_seen_again():
 
 def test_facts_of_the_pods_as_a_whole():
     group = PodGroup()
-    assert (group.quota, group.owner_kind, group.namespace) == ("", "", "")
+    assert (group.quota, group.owner_kinds, group.namespace) == ("", set(), "")
     assert group.total() == ZERO
     group.put(pod("a", quota="", cpu=1))
     group.put(pod("b", quota="team-a", cpu=2))
-    assert (group.quota, group.owner_kind, group.namespace) == ("team-a", "Job", "team-a")
+    assert (group.quota, group.owner_kinds, group.namespace) == ("team-a", {"Job"}, "team-a")
     assert group.by_pod_set == {"": amounts(cpu=3, pods=2)}
     assert len(list(group.pods)) == 2
 

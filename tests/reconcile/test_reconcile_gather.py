@@ -10,7 +10,7 @@ from shells import Ground
 from kq.core import keys
 from kq.core.kinds import ResourceKind
 from kq.core.model import JobView, NamespaceView, Owner, Phase, PodSet, QueueUnit
-from kq.core.podviews import PriorityClass, Raw
+from kq.core.classviews import PriorityClass, Raw
 from kq.core.priority import PriorityClassView
 from kq.decide.situation import PodFacts, Rules, Situation
 from kq.quota.resolve import is_excluded

@@ -11,7 +11,7 @@ from wired import APART, IN_B, JOBS, RUNS, UNITS, WAITS, WORLD, Wired, job_of
 
 from kq.core import keys
 from kq.core.model import Phase
-from kq.core.podviews import PriorityClass, Raw
+from kq.core.classviews import PriorityClass, Raw
 from kq.core.priority import PriorityClassView
 
 pytestmark = pytest.mark.looptime

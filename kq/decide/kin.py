@@ -1,0 +1,82 @@
+"""Between a pod and the job whose quota it uses: children, and jobs known by name (spec 8.23)."""
+
+from collections.abc import Callable, Collection
+
+from kq.core.model import JobView, PodView
+
+STEPS = 5
+"""So far up owners are followed."""
+SPARK = "SparkApplication"
+CHILDREN = {
+    "MPIJob": ("Job",),
+    "RayJob": ("RayCluster", "Job"),
+    "JobSet": ("Job",),
+    "TrainJob": ("JobSet", "Job"),
+    SPARK: ("Pod",),
+}
+"""Kinds of the objects that own the pods of a job."""
+
+
+def pod_owners(kinds: Collection[str]) -> frozenset[str]:
+    """The kinds of objects that own the pods of jobs of these kinds."""
+    return frozenset(kinds).union(*(CHILDREN.get(kind, ()) for kind in kinds))
+
+
+def owner_of(pod: PodView) -> str:
+    """Under which a pod is found: its owner's UID, or its own if nobody owns it."""
+    return pod.holder or (pod.owner.uid if pod.owner else pod.uid)
+
+
+def is_made_by_owner(job: JobView) -> bool:
+    """Whether its controller is of a kind that makes such objects (spec 5.6)."""
+    owner = job.controller
+    return owner is not None and job.kind.kind in CHILDREN.get(owner.kind, ())
+
+
+class Kin:
+    """Whose child each object is."""
+
+    def __init__(self) -> None:
+        self._parents: dict[str, str] = {}
+        self._children: dict[str, set[str]] = {}
+
+    def __contains__(self, child: str) -> bool:
+        return child in self._parents
+
+    def put(self, child: str, parent: str) -> bool:
+        """A child and its parent; whether that is news."""
+        old = self._parents.get(child)
+        if old == parent:
+            return False
+        if old is not None:
+            self.drop(child)
+        self._parents[child] = parent
+        self._children.setdefault(parent, set()).add(child)
+        return True
+
+    def drop(self, child: str) -> None:
+        """That child is gone."""
+        parent = self._parents.pop(child, None)
+        if parent is not None:
+            siblings = self._children[parent]
+            siblings.discard(child)
+            if not siblings:
+                del self._children[parent]
+
+    def below(self, uid: str) -> list[str]:
+        """Its children and theirs, nearest first."""
+        found: list[str] = []
+        level = [uid]
+        for _ in range(STEPS):
+            level = [child for each in level for child in sorted(self._children.get(each, ()))]
+            found += level
+        return found
+
+    def root(self, uid: str, is_known: Callable[[str], bool]) -> str:
+        """The uppermost that is known, without a gap on the way; itself if its parent is not."""
+        for _ in range(STEPS):
+            parent = self._parents.get(uid)
+            if parent is None or not is_known(parent):
+                break
+            uid = parent
+        return uid
