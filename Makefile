@@ -9,7 +9,7 @@ PLANE := PYTHONPATH=tests $(BIN)/python -m controlplane
 PYTEST := $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check soak bench bench-peers profile build up down status lock clean
+.PHONY: help install demo demo-cluster test check soak bench bench-peers profile build up down status lock clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -23,7 +23,13 @@ $(VENV)/.installed: requirements.txt pyproject.toml
 	@$(BIN)/python -m pip install --disable-pip-version-check --quiet --no-deps --no-build-isolation -e .
 	@touch $@
 
-demo: install ## two teams' jobs wait their turn on a real control plane; ends by itself
+# Flags of the show: `make demo ARGS="--jobs 60 --seed 2"`.
+ARGS ?=
+
+demo: install ## what kq does, in ten seconds: two teams on a simulated cluster; ARGS="--jobs 60"
+	@$(BIN)/kq demo $(ARGS)
+
+demo-cluster: install ## two jobs wait their turn on a real control plane; ends by itself
 	@PYTHONPATH=tests:. $(BIN)/python -m demo
 
 test: install ## all tests; builds the control plane first if it is not in the cache
@@ -60,13 +66,16 @@ bench-peers: install ## Kueue and kq under burst and places: N=1000 JSON=file (6
 profile: install ## where manager and webhook spend processor time in a burst of N
 	@PYTHONPATH=tests:. $(BIN)/python -m bench.profile --jobs $(N)
 
-build: install ## the control plane's programs, into the cache
-	@$(PLANE) build
+# Real controllers of jobs beside it: OPERATORS=training,mpi,jobset,trainer,ray,argo,spark
+OPERATORS ?=
 
-up: install ## a bare control plane on this machine; prints the lines to copy
-	@$(PLANE) up $(CLUSTER)
+build: install ## the control plane's programs, into the cache: OPERATORS=ray,argo
+	@$(PLANE) build --operators=$(OPERATORS)
 
-down: install ## end it
+up: install ## a bare control plane on this machine; prints the lines to copy: OPERATORS=ray,argo
+	@$(PLANE) up $(CLUSTER) --operators=$(OPERATORS)
+
+down: install ## end it and all that runs beside it
 	@$(PLANE) down $(CLUSTER)
 
 status: install ## whether it runs

@@ -1,4 +1,4 @@
-"""`make demo`: two jobs wait their turn on a real control plane, twice, and it ends by itself.
+"""`make demo-cluster`: two jobs wait their turn on a real control plane, twice; it ends by itself.
 
     examples    the manifests of the repository, with pods that run only for a moment
     stage       control plane, webhook and manager in a temporary folder

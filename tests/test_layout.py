@@ -17,7 +17,7 @@ LARGE = {
     "kq/kube/informer.py": 320,
     "kq/metrics.py": 300,
     "kq/reconcile/execute.py": 300,
-    "kq/reconcile/wiring.py": 280,
+    "kq/reconcile/wiring.py": 300,
 }
 """Modules that are one thing although they are long."""
 PACKAGE_MODULES = 13

@@ -17,11 +17,13 @@ from kq.quota.resolve import is_excluded
 from kq.reconcile.controller import Controller, Reconciler, Request
 from kq.reconcile.events import Teller
 from kq.reconcile.execute import Executor
+from kq.reconcile.family import Family
 from kq.reconcile.gather import Gatherer
 from kq.reconcile.grants import GrantsReconciler
 from kq.reconcile.hub import Hub
 from kq.reconcile.intake import IntakeReconciler
 from kq.reconcile.job import JobReconciler
+from kq.reconcile.jobwriter import JobWriter
 from kq.reconcile.owners import Owners
 from kq.reconcile.pods import PodsReconciler
 from kq.reconcile.queue import QueueReconciler
@@ -70,7 +72,12 @@ def make_controllers(parts: Parts, gatherer: Gatherer) -> dict[str, Controller]:
     """All of them, by name."""
     teller = Teller(parts.recorder)
     executor = Executor(
-        client=parts.client, hub=parts.hub, teller=teller, integrations=parts.integrations
+        client=parts.client,
+        hub=parts.hub,
+        teller=teller,
+        jobs=JobWriter(
+            client=parts.client, integrations=parts.integrations, clock=parts.clocks.now
+        ),
     )
     reconcilers = {**_deciders(parts, gatherer, executor, teller), **_keepers(parts, teller)}
     queues: Mapping[str, WorkQueue[Request]] = {
@@ -96,7 +103,7 @@ def _deciders(
     hub, scheduling, strikes = parts.hub, parts.metrics.scheduling, Strikes()
     return {
         "job": JobReconciler(
-            watches=parts.watches,
+            family=Family(parts.watches),
             hub=hub,
             executor=executor,
             gatherer=gatherer,
@@ -107,7 +114,7 @@ def _deciders(
             keeps_time=bool(parts.settings.jobs.finishedUnitTTLSeconds),
         ),
         "intake": IntakeReconciler(
-            watches=parts.watches,
+            family=Family(parts.watches),
             hub=hub,
             executor=executor,
             gatherer=gatherer,
@@ -133,6 +140,7 @@ def make_gatherer(parts: Parts) -> Gatherer:
         is_excluded=lambda namespace: is_excluded(namespace, selection),
         holds_unmatched=jobs.unmatchedJobs == "hold",
         bypass_enabled=parts.settings.security.bypass.enabled,
+        suffixes=jobs.unitSuffixes,
         rules=Rules(
             slipped=jobs.slippedJobs,
             grace_seconds=jobs.slippedGraceSeconds,

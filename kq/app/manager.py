@@ -1,7 +1,7 @@
 """`kq manager`: watches, decides, releases."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 
@@ -15,8 +15,10 @@ from kq.clock import Clocks
 from kq.core.model import Quota
 from kq.core.plugins import QuotaPlugin
 from kq.decide.book import Book
+from kq.decide.kin import pod_owners
 from kq.health import Check, health_app, serving
-from kq.jobs import make_integrations
+from kq.jobs import INTEGRATIONS, make_integrations
+from kq.jobs.integration import JobIntegration
 from kq.kube.client import Client
 from kq.kube.informer import quiet_collector
 from kq.kube.recorder import Recorder
@@ -24,6 +26,7 @@ from kq.metrics import Metrics
 from kq.policies import POLICIES
 from kq.quota import QUOTAS
 from kq.reconcile.controller import Controller
+from kq.reconcile.family import Family
 from kq.reconcile.firstrun import first_runs
 from kq.reconcile.hub import Hub, WorkQueues
 from kq.reconcile.shown import samples
@@ -86,6 +89,7 @@ class Manager:
             client,
             self._integrations,
             counted,
+            kin=self._kin(),
             known=self._hub.book.ledger.known,
             copied=settings.jobs.copiedAnnotations,
             counts_foreign=settings.quota.foreignPods == "count",
@@ -128,6 +132,12 @@ class Manager:
             for task in watching:
                 task.cancel()
         await self._recorder.flush()
+
+    def _kin(self) -> Sequence[JobIntegration]:
+        """The kinds between jobs and their pods that are not served."""
+        wanted = pod_owners(self._integrations) - self._integrations.keys()
+        every = make_integrations(INTEGRATIONS, self._settings.job_options)
+        return [each for each in every if each.kinds[0].kind in wanted]
 
     async def _first_runs(self) -> dict[str, datetime]:
         kinds = {
@@ -188,6 +198,7 @@ class Manager:
     def _wire(self, hub: Hub) -> Wiring:
         wiring = Wiring(
             watches=self._watches,
+            family=Family(self._watches),
             hub=hub,
             make_quotas=self._make_quotas,
             namespace=self._settings.installNamespace,

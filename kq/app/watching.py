@@ -7,7 +7,9 @@ import msgspec
 from kq.app.process import Counted
 from kq.core import classviews, codec, podviews, quotaviews, views
 from kq.core.kinds import (
+    CRD,
     ELASTIC_QUOTA,
+    JOB,
     LIMIT_RANGE,
     NAMESPACE,
     POD,
@@ -15,13 +17,16 @@ from kq.core.kinds import (
     QUEUE,
     QUEUE_UNIT,
     RUNTIME_CLASS,
+    ResourceKind,
 )
 from kq.core.model import JobView, QueueUnit
 from kq.decide.kin import pod_owners
 from kq.jobs.integration import JobIntegration
 from kq.kube.client import Client
+from kq.kube.errors import ApiError, NotFound
 from kq.kube.informer import Informer
-from kq.reconcile.watches import BY_NAMESPACE, Watches
+from kq.reconcile.family import by_owner
+from kq.reconcile.watches import BY_NAMESPACE, BY_OWNER, Watches
 from kq.reconcile.wiring import by_namespace
 
 BY_NAME = "name"
@@ -33,11 +38,14 @@ def make_watches(
     integrations: Mapping[str, JobIntegration],
     counted: Counted,
     *,
+    kin: Sequence[JobIntegration] = (),
     known: Callable[[str, str, str], QueueUnit | None],
     copied: Sequence[str] = (),
     counts_foreign: bool = False,
 ) -> Watches:
     """One informer a kind; those of kinds that may be absent look again (spec 4.7).
+
+    `kin` are kinds that are not served, but stand between jobs and their pods.
 
     `copied` are further domains of annotations that units take over from jobs (spec 2.7).
     """
@@ -65,14 +73,12 @@ def make_watches(
             metrics=counted,
         ),
         jobs={
-            kind: Informer(
-                client=client,
-                kind=each.kinds[0],
-                decode=job_decoder(each, copied),
-                optional=kind != "Job",
-                metrics=counted,
-            )
+            kind: _job_informer(client, each, counted, job_decoder(each, copied))
             for kind, each in integrations.items()
+        },
+        kin={
+            each.kinds[0].kind: _job_informer(client, each, counted, job_decoder(each))
+            for each in kin
         },
         priority_classes=Informer(
             client=client, kind=PRIORITY_CLASS, decode=classviews.priority_class, metrics=counted
@@ -87,6 +93,36 @@ def make_watches(
         runtime_classes=Informer(
             client=client, kind=RUNTIME_CLASS, decode=classviews.runtime_class, metrics=counted
         ),
+    )
+
+
+def _job_informer(
+    client: Client,
+    integration: JobIntegration,
+    counted: Counted,
+    decode: Callable[[bytes], JobView],
+) -> Informer[JobView]:
+    """Jobs of one kind, in the first of its versions that is served (spec 4.7)."""
+
+    async def is_removed(kind: ResourceKind) -> bool:
+        try:
+            await client.get(CRD, f"{kind.plural}.{kind.group}")
+        except NotFound:
+            return True
+        except ApiError:
+            return False  # who may not look knows nothing
+        return False
+
+    built_in = integration.kinds[0] == JOB
+    return Informer(
+        client=client,
+        kind=integration.kinds[0],
+        versions=integration.kinds,
+        decode=decode,
+        indexes={BY_OWNER: by_owner},
+        optional=not built_in,
+        is_removed=None if built_in else is_removed,
+        metrics=counted,
     )
 
 

@@ -12,6 +12,7 @@ from kq.errors import ConfigError, KqError
 
 COMMANDS = {
     "certs": ("kq.cli.certs", "certs", "Certificates of the webhook."),
+    "demo": ("kq.cli.demo", "demo", "A show of what kq does, on a simulated cluster."),
     "manager": ("kq.cli.processes", "manager", "The manager: queues jobs and releases them."),
     "sim": ("kq.cli.sim", "sim", "A simulated cluster with kq at work on it."),
     "version": ("kq.cli.version", "version", "The version of kq."),

@@ -16,10 +16,10 @@ from kq.app import webhook as webhook_app
 from kq.app.options import Address, ClusterOptions, ManagerOptions, WebhookOptions
 from kq.cli.help import HELP
 from kq.errors import ConfigError
-from kq.jobs import INTEGRATIONS
+from kq.jobs import ALIASES, INTEGRATIONS
 from kq.log import LogFormat, configure
 from kq.policies import POLICIES
-from kq.settings import Settings, number, parse
+from kq.settings import JobSettings, Settings, number, parse
 
 IGNORED = (
     "admissionCheckControllerWorker",
@@ -151,16 +151,25 @@ def load_settings(flags: Mapping[str, Any], environ: Mapping[str, str]) -> Setti
         settings = replace(
             settings, jobs=replace(settings.jobs, enabled=tuple(filter(None, enabled)))
         )
-    for each in settings.jobs.enabled:
-        if each not in INTEGRATIONS:
-            known = ", ".join(INTEGRATIONS)
-            raise ConfigError(f"jobs.enabled names {each}, not one of {known}")
+    settings = replace(settings, jobs=_kinds(settings.jobs, environ))
     plugin = environ.get("QueueGroupPlugin")
     if plugin:
         if plugin.lower() not in QUOTA_PLUGINS:
             raise ConfigError(f"QueueGroupPlugin is {plugin}, not one of elasticquotav2")
         settings = replace(settings, quotaPlugin=QUOTA_PLUGINS[plugin.lower()])
     return _numbers(settings, flags)
+
+
+def _kinds(jobs: JobSettings, environ: Mapping[str, str]) -> JobSettings:
+    """The enabled kinds by their keys, each once, and what PAI_ENV does to them (spec 8.4)."""
+    enabled = tuple(dict.fromkeys(ALIASES.get(each, each) for each in jobs.enabled))
+    for each in enabled:
+        if each not in INTEGRATIONS:
+            known = ", ".join(INTEGRATIONS)
+            raise ConfigError(f"jobs.enabled names {each}, not one of {known}")
+    if environ.get("PAI_ENV"):
+        jobs = replace(jobs, removeSuspendAnnotation=True, unitSuffixes=False)
+    return replace(jobs, enabled=enabled)
 
 
 def _numbers(settings: Settings, flags: Mapping[str, Any]) -> Settings:

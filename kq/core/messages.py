@@ -44,6 +44,7 @@ M23 = (
     "set spec.active to true to queue it again"
 )
 M28 = "deactivated"
+M30 = "waiting for the job's child JobSet"
 M32 = "waiting for pods of the last run to end"
 
 

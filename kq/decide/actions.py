@@ -52,6 +52,18 @@ class ReleaseJob(msgspec.Struct, frozen=True):
     released_at: str
 
 
+class ShowWaiting(msgspec.Struct, frozen=True):
+    """Say in a job's conditions that it waits (spec 8.8)."""
+
+    job: JobView
+
+
+class FreeNodes(msgspec.Struct, frozen=True):
+    """Let a Workflow go on that waits at a suspend node of ours (spec 8.15)."""
+
+    job: JobView
+
+
 class PatchJob(msgspec.Struct, frozen=True):
     """Merge into a job."""
 
@@ -91,6 +103,8 @@ Action = (
     | HoldJob
     | ReleaseJob
     | PatchJob
+    | ShowWaiting
+    | FreeNodes
     | TellJob
     | TellUnit
     | LookAgain

@@ -14,6 +14,7 @@ from kq.decide.actions import (
     PatchStatus,
     PatchUnit,
     ReleaseJob,
+    ShowWaiting,
     TellJob,
 )
 from kq.decide.ending import plan_deletion, plan_end
@@ -107,7 +108,9 @@ def _about_owner(now: Situation) -> list[Action]:
 
 
 def _waits(now: Situation, unit: QueueUnit) -> list[Action]:
-    """A unit without grants: its job must be held."""
+    """A unit without grants: its job must be held, and says that it waits where it can."""
+    if now.job.suspended and now.job.queuing is False:
+        return [ShowWaiting(now.job)]
     if now.job.suspended or unit.phase is not Phase.ENQUEUED:
         return []
     match slip_of(now):

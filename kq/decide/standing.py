@@ -106,12 +106,9 @@ def _own_reason(unit: QueueUnit, job: JobFacts) -> Problem | None:
     name = f"{consumer.namespace or unit.namespace}/{consumer.name}" if consumer else ""
     if consumer and consumer.namespace and consumer.namespace != unit.namespace:
         return Problem(Reason.MISCONFIGURED, messages.m18(name))
-    if job.other_unit is not None:
-        return Problem(Reason.MISCONFIGURED, messages.m19(name, job.other_unit))
-    if job.deleting:
-        return Problem(Reason.INACTIVE, messages.m31(name))
-    if job.missing:
-        return Problem(Reason.PENDING, messages.m21(name))
+    by_job = _reason_of_job(unit, job, name)
+    if by_job is not None:
+        return by_job
     if not unit.active:
         return Problem(Reason.INACTIVE, _inactive_message(unit))
     defect = unit.annotations.get(keys.DEFECT) or unit.defect
@@ -119,6 +116,18 @@ def _own_reason(unit: QueueUnit, job: JobFacts) -> Problem | None:
         return Problem(Reason.MISCONFIGURED, defect)
     if job.lingering_pods:
         return Problem(Reason.PENDING, messages.M32)
+    return None
+
+
+def _reason_of_job(unit: QueueUnit, job: JobFacts, name: str) -> Problem | None:
+    if job.other_unit is not None:
+        return Problem(Reason.MISCONFIGURED, messages.m19(name, job.other_unit))
+    if job.deleting:
+        return Problem(Reason.INACTIVE, messages.m31(name))
+    if job.missing:
+        return Problem(Reason.PENDING, messages.m21(name))
+    if unit.consumer and unit.consumer.kind == "TrainJob" and not unit.pod_sets:
+        return Problem(Reason.PENDING, messages.M30)
     return None
 
 

@@ -10,6 +10,19 @@ from kq.core.wire import Wanted
 from kq.decide.situation import Situation
 
 MAX_NAME = 253
+SUFFIXES = {
+    "TFJob": "-tf-qu",
+    "PyTorchJob": "-py-qu",
+    "MPIJob": "-mpi-qu",
+    "XGBoostJob": "-xgb-qu",
+    "PaddleJob": "-paddle-qu",
+    "SparkApplication": "-spark-qu",
+    "RayJob": "-ray-qu",
+    "RayCluster": "-raycluster-qu",
+    "JobSet": "-jobset-qu",
+    "TrainJob": "-train-qu",
+}
+"""What the names of units have after those of their jobs, by kind (spec 8.1)."""
 
 
 def unit_name(job: JobView, suffix: str = "") -> str:

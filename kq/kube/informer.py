@@ -3,7 +3,7 @@
 import asyncio
 import gc
 import random
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing, contextmanager
 from functools import partial
 from time import monotonic
@@ -43,6 +43,9 @@ class Informer(Generic[V]):
     may be kept), or None for an object that is not ours. `known` gives the view of a key, UID and
     version that was read already, from the answer to a write of ours. `run` follows for ever;
     handlers are called on the loop, per object in the server's order.
+
+    Of an `optional` kind the first of its `versions` that is served counts; `is_removed` says whether
+    the kind itself is gone, so that its objects are told as gone (spec 4.7).
     """
 
     def __init__(
@@ -58,11 +61,15 @@ class Informer(Generic[V]):
         page_limit: int = 500,
         idle_timeout: float = IDLE_TIMEOUT,
         optional: bool = False,
+        versions: Sequence[ResourceKind] = (),
+        is_removed: Callable[[ResourceKind], Awaitable[bool]] | None = None,
         known: Callable[[str, str, str], V | None] | None = None,
         metrics: InformerMetrics | None = None,
         uniform: Callable[[float, float], float] = random.uniform,  # noqa: S311 - only jitter
     ) -> None:
         self.kind = kind
+        self._versions = list(versions) or [kind]
+        self._is_removed = is_removed
         self.available = not optional
         """Whether the API server serves this kind, as far as is known."""
         self._client = client
@@ -150,25 +157,37 @@ class Informer(Generic[V]):
                 return
             case Absent():
                 self._failures = 0
+                if self._is_removed and len(self.lister) and await self._is_removed(self.kind):
+                    self.forget_all()
                 await asyncio.sleep(LOOK_AGAIN)
                 return
             case Relist():
                 self._version = None
         self._failures += 1
-        pause = self._pauses.after_failure(self._clock())
+        expired = isinstance(outcome, Relist) and outcome.expired
+        pause = self._pauses.after_failure(self._clock(), expired=expired)
         pause = max(pause, outcome.after or 0.0)
         log.warning("watch failed", kind=self.kind.kind, reason=outcome.reason, pause=pause)
         await asyncio.sleep(pause)
 
-    def _not_served(self, err: NotFound) -> Relist | Absent:
+    def _not_served(self, err: NotFound) -> Relist | Resume | Absent:
         if not self._optional:
             return Relist(err.message)
+        self._version = None
+        if self._try_next_version():
+            return Resume()
         if self.available or not self.synced:
             log.info("kind is not served", kind=self.kind.kind)
         self._note_available(False)
         # Nothing to wait for; what was known stays until `forget_all` (spec 4.7).
         self._synced.set()
         return Absent()
+
+    def _try_next_version(self) -> bool:
+        """Whether there is a version of the kind that was not asked for in this round."""
+        place = (self._versions.index(self.kind) + 1) % len(self._versions)
+        self.kind = self._versions[place]
+        return place > 0
 
     def _note_available(self, available: bool) -> None:
         self.available = available

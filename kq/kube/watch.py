@@ -85,6 +85,8 @@ class Relist:
 
     reason: str
     after: float | None = None
+    expired: bool = False
+    """Whether the API server said so, which is then well: no reason to wait long, at first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,8 +131,12 @@ class WatchState:
     def _line(self, line: bytes) -> Event | Skipped | Relist | Resume | None:
         try:
             read = _decode_line(line)
-            if read.type == EventType.ERROR:
-                return after_error(from_event(read.object))
+        except msgspec.DecodeError as err:
+            # Whatever it was to tell is lost; only the next list tells it.
+            return Relist(f"a line is no event: {err}") if line.strip() else Skipped("", str(err))
+        if read.type == EventType.ERROR:
+            return after_error(from_event(read.object))
+        try:
             head = _decode_head(read.object)
         except msgspec.DecodeError as err:
             return Skipped("", str(err))
@@ -152,7 +158,7 @@ def after_error(error: ApiError) -> Relist | Resume:
     """How to go on after a watch could not be opened, or was ended by an error."""
     match error:
         case Gone():
-            return Relist(error.message)
+            return Relist(error.message, expired=True)
         case TooManyRequests() | Unreachable() | Indeterminate():
             return Resume(failed=True, after=error.retry_after, reason=error.message)
         case ServerError(reason="InternalError"):
@@ -168,11 +174,17 @@ class Pauses:
         self._uniform = uniform
         self._failures = 0
         self._until = float("-inf")
+        self._expired_at = float("-inf")
 
-    def after_failure(self, now: float) -> float:
-        """The seconds to wait after a failure at that time."""
-        if now - self._until > PEACE:
+    def after_failure(self, now: float, *, expired: bool = False) -> float:
+        """The seconds to wait after a failure at that time.
+
+        What expired while the API server was out of reach is listed soon after it is back.
+        """
+        if now - self._until > PEACE or (expired and now - self._expired_at > PEACE):
             self._failures = 0
+        if expired:
+            self._expired_at = now
         self._failures += 1
         shortest = exponential(SHORTEST_PAUSE, LONGEST_PAUSE, self._failures).total_seconds()
         pause = self._uniform(shortest, 2 * shortest)

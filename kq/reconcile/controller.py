@@ -12,6 +12,7 @@ import msgspec
 import structlog
 
 from kq.errors import KqError, TerminalError
+from kq.kube.errors import ApiError
 from kq.log import WORK
 from kq.metrics import Metrics, ReconcileResult
 from kq.workqueue.queue import QueueShutDown, WorkQueue
@@ -189,10 +190,23 @@ class Controller:
                 self._metrics.panics.inc()
                 log.error("reconcile failed unexpectedly", error=repr(error), exc_info=error)
         self._count(ReconcileResult.ERROR)
-        self._queue.add_rate_limited(request)
+        told = retry_after(error)
+        if told is None:
+            self._queue.add_rate_limited(request)
+        else:
+            # The API server said when it will have room again: nobody asks before (spec 22.1).
+            self._queue.add_after(request, told)
 
     def _count(self, result: ReconcileResult) -> None:
         self._metrics.results[result].inc()
+
+
+def retry_after(error: Exception) -> float | None:
+    """The longest time that an answer in it asks to wait; None if none does."""
+    if isinstance(error, ExceptionGroup):
+        told = [retry_after(each) for each in error.exceptions]
+        return max((each for each in told if each is not None), default=None)
+    return error.retry_after if isinstance(error, ApiError) else None
 
 
 def _is_cancelled() -> bool:

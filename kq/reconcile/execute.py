@@ -7,34 +7,34 @@ a conflict is no error, the key comes again (spec 9.11, 22.1).
 import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from datetime import datetime
 from typing import Any
 
 import structlog
 
-from kq.core import keys, views
+from kq.core import views
 from kq.core.kinds import QUEUE_UNIT, Object
 from kq.core.model import JobView, QueueUnit
-from kq.core.patch import Patch
 from kq.decide.actions import (
     Action,
     CreateUnit,
     DeleteUnit,
+    FreeNodes,
     HoldJob,
     LookAgain,
     PatchJob,
     PatchStatus,
     PatchUnit,
     ReleaseJob,
+    ShowWaiting,
     TellJob,
     TellUnit,
 )
-from kq.jobs.integration import JobIntegration
 from kq.kube.client import Client
 from kq.kube.errors import ApiError, Conflict, Forbidden, Invalid, NotFound, TooLarge
 from kq.reconcile.controller import Result
 from kq.reconcile.events import Teller
 from kq.reconcile.hub import Hub
+from kq.reconcile.jobwriter import JobWrite, JobWriter
 
 STALE = 1.0
 """Seconds for which a conflict waits for the watch to show why."""
@@ -54,12 +54,12 @@ class Executor:
         client: Client,
         hub: Hub,
         teller: Teller,
-        integrations: Mapping[str, JobIntegration],
+        jobs: JobWriter,
     ) -> None:
         self._client = client
         self._hub = hub
         self._teller = teller
-        self._integrations = integrations
+        self._jobs = jobs
         self._failures: dict[str, int] = {}
 
     def awaits(self, job: JobView) -> bool:
@@ -89,7 +89,7 @@ class Executor:
                     self._teller.tell(job, warning, reason, message)
                 case TellUnit(unit=unit, warning=warning, reason=reason, message=message):
                     self._teller.tell(unit, warning, reason, message)
-                case HoldJob() | ReleaseJob() | PatchJob():
+                case HoldJob() | ReleaseJob() | PatchJob() | ShowWaiting() | FreeNodes():
                     await self._write_job(action)
                 case _:
                     await self._write_unit(action)
@@ -176,28 +176,11 @@ class Executor:
         self._hub.wrote(changed, sending)
         return changed
 
-    async def _write_job(self, action: HoldJob | ReleaseJob | PatchJob) -> None:
+    async def _write_job(self, action: JobWrite) -> None:
         job = action.job
-        integration = self._integrations[job.kind.kind]
-        match action:
-            case ReleaseJob(unit=unit, released_at=time):
-                marks = _marks({keys.DEQUEUE_TIMESTAMP: time})
-                now = datetime.fromisoformat(time)
-                patch = marks.merged(integration.resume({}, unit.grants, (), now))
-            case HoldJob(annotations=annotations, labels=labels):
-                patch = _marks(annotations, labels).merged(integration.suspend({}))
-            case PatchJob(patch=body):
-                patch = Patch(body)
         try:
-            await self._client.merge_patch(
-                job.kind,
-                job.name,
-                job.namespace,
-                patch.body,
-                resource_version=job.resource_version,
-                uid=job.uid,
-                into=bytes,
-            )
+            if not await self._jobs.write(action):
+                return
         except NotFound:
             log.debug("job is gone already", job=job.key)
             return
@@ -220,7 +203,7 @@ class Executor:
         if isinstance(err, Invalid) or count == TOLD_AFTER:
             self._teller.tell(job, True, "ResumeFailed", f"the job was not changed: {err}")
 
-    def _log_job(self, action: HoldJob | ReleaseJob | PatchJob) -> None:
+    def _log_job(self, action: JobWrite) -> None:
         match action:
             case HoldJob(job=job, cause=cause):
                 log.info("job suspended", job=job.key, kind=job.kind.kind, reason=cause)
@@ -231,14 +214,6 @@ class Executor:
 
 def _now() -> float:
     return asyncio.get_running_loop().time()
-
-
-def _marks(annotations: Mapping[str, str | None], labels: Mapping[str, str] | None = None) -> Patch:
-    """What is written on a job beside its hold fields."""
-    meta: dict[str, Any] = {"annotations": dict(annotations)}
-    if labels:
-        meta["labels"] = dict(labels)
-    return Patch({"metadata": meta})
 
 
 def _name_of(action: CreateUnit | DeleteUnit | PatchUnit | PatchStatus) -> str:

@@ -11,7 +11,7 @@ from kq.decide.jobs import job_key
 from kq.decide.places import Place
 from kq.decide.situation import PodFacts, Rules, Situation
 from kq.decide.standing import queue_name
-from kq.decide.unitspec import unit_name
+from kq.decide.unitspec import SUFFIXES, unit_name
 from kq.jobs.children import claimed_maker
 from kq.reconcile.hub import Hub
 from kq.reconcile.owners import Owners
@@ -30,6 +30,7 @@ class Gatherer:
         is_excluded: Callable[[NamespaceView], bool],
         holds_unmatched: bool,
         bypass_enabled: bool,
+        suffixes: bool,
         rules: Rules,
         first_runs: Mapping[str, datetime],
     ) -> None:
@@ -39,6 +40,7 @@ class Gatherer:
         self._is_excluded = is_excluded
         self._holds_unmatched = holds_unmatched
         self._bypass_enabled = bypass_enabled
+        self._suffixes = suffixes
         self._rules = rules
         self._first_runs = first_runs
 
@@ -47,7 +49,7 @@ class Gatherer:
     ) -> Situation:
         """The job as it stands at that moment."""
         quota = self._quota(job, unit)
-        name = unit_name(job)
+        name = self._unit_name(job)
         is_child = unit is None and await self._owners.is_child(job)
         namesake = self._hub.book.units.get(f"{job.namespace}/{name}")
         return Situation(
@@ -82,8 +84,11 @@ class Gatherer:
             return None
         pod_sets = tuple(self._filled(job, each) for each in job.pod_sets)
         priority = self._priority(job).value or 0
-        order = (-priority, job.created.timestamp(), f"{job.namespace}/{unit_name(job)}")
+        order = (-priority, job.created.timestamp(), f"{job.namespace}/{self._unit_name(job)}")
         return Place(self._queue(job, None, quota), order, quota, request_of(pod_sets))
+
+    def _unit_name(self, job: JobView) -> str:
+        return unit_name(job, SUFFIXES.get(job.kind.kind, "") if self._suffixes else "")
 
     def _namespace(self, name: str) -> NamespaceView:
         return self._watches.namespaces.lister.get("", name) or NamespaceView(name=name)

@@ -13,10 +13,10 @@ from kq.decide.plan import plan_job
 from kq.metrics import SchedulingMetrics
 from kq.reconcile.controller import Request, Result
 from kq.reconcile.execute import STALE, Executor
+from kq.reconcile.family import Family
 from kq.reconcile.gather import Gatherer
 from kq.reconcile.hub import Hub
 from kq.reconcile.strikes import Strikes
-from kq.reconcile.watches import Watches
 
 MOST_REMEMBERED = 16384
 """UIDs of jobs for which units were made."""
@@ -28,7 +28,7 @@ class IntakeReconciler:
     def __init__(
         self,
         *,
-        watches: Watches,
+        family: Family,
         hub: Hub,
         executor: Executor,
         gatherer: Gatherer,
@@ -36,7 +36,7 @@ class IntakeReconciler:
         metrics: SchedulingMetrics,
         clock: Callable[[], datetime],
     ) -> None:
-        self._watches = watches
+        self._family = family
         self._hub = hub
         self._executor = executor
         self._gatherer = gatherer
@@ -47,7 +47,7 @@ class IntakeReconciler:
 
     async def reconcile(self, request: Request) -> Result:
         """One job; whatever comes of it, nobody behind it waits for it any longer."""
-        job = self._watches.jobs[request.kind].lister.get(request.namespace, request.name)
+        job = self._family.job(request.kind, request.namespace, request.name)
         if job is None:
             return Result()
         try:

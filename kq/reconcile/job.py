@@ -17,10 +17,10 @@ from kq.decide.situation import Situation
 from kq.metrics import SchedulingMetrics
 from kq.reconcile.controller import Request, Result
 from kq.reconcile.execute import STALE, Executor
+from kq.reconcile.family import Family
 from kq.reconcile.gather import Gatherer
 from kq.reconcile.hub import Hub
 from kq.reconcile.strikes import Strikes
-from kq.reconcile.watches import Watches
 
 EVICTION_EVENTS = ("Deactivated", "Evicted")
 ORPHAN_GRACE = 5.0
@@ -36,7 +36,7 @@ class JobReconciler:
     def __init__(
         self,
         *,
-        watches: Watches,
+        family: Family,
         hub: Hub,
         executor: Executor,
         gatherer: Gatherer,
@@ -46,7 +46,7 @@ class JobReconciler:
         monotonic: Callable[[], float],
         keeps_time: bool,
     ) -> None:
-        self._watches = watches
+        self._family = family
         self._hub = hub
         self._executor = executor
         self._gatherer = gatherer
@@ -60,7 +60,7 @@ class JobReconciler:
 
     async def reconcile(self, request: Request) -> Result:
         """One job; `request.kind` says of which kind."""
-        job = self._watches.jobs[request.kind].lister.get(request.namespace, request.name)
+        job = self._family.job(request.kind, request.namespace, request.name)
         if job is None:
             self._executor.forget(request.kind, str(request))
             return await self._without_job(request)

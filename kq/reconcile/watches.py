@@ -1,7 +1,7 @@
 """What the manager watches, as one table of informers."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from kq.core.classviews import PriorityClass, Raw
@@ -9,11 +9,15 @@ from kq.core.model import JobView, NamespaceView, PodView, Queue, QueueUnit, Quo
 from kq.kube.informer import Informer
 
 BY_NAMESPACE = "namespace"
+BY_OWNER = "owner"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watches:
-    """Informers by what they show; jobs by kind."""
+    """Informers by what they show; jobs by kind.
+
+    `kin` are the kinds of objects that stand between jobs and their pods and are not served here.
+    """
 
     units: Informer[QueueUnit]
     queues: Informer[Queue]
@@ -21,6 +25,7 @@ class Watches:
     namespaces: Informer[NamespaceView]
     pods: Informer[PodView]
     jobs: Mapping[str, Informer[JobView]]
+    kin: Mapping[str, Informer[JobView]] = field(default_factory=dict)
     priority_classes: Informer[PriorityClass]
     limit_ranges: Informer[Raw]
     runtime_classes: Informer[Raw]
@@ -35,6 +40,7 @@ class Watches:
             self.quotas,
             self.queues,
             *self.jobs.values(),
+            *self.kin.values(),
             self.pods,
             self.units,
         )

@@ -15,6 +15,7 @@ from kq.decide.kin import owner_of
 from kq.decide.places import Place
 from kq.kube.replica import Change
 from kq.reconcile.controller import Request
+from kq.reconcile.family import Family
 from kq.reconcile.hub import Hub
 from kq.reconcile.wakes import job_matters, pod_matters
 from kq.reconcile.watches import Watches
@@ -39,6 +40,7 @@ class Wiring:
         self,
         *,
         watches: Watches,
+        family: Family,
         hub: Hub,
         make_quotas: QuotaMaker,
         namespace: str,
@@ -47,6 +49,7 @@ class Wiring:
     ) -> None:
         self._pods_limit = pods_limit or LONGEST_UNSEEN
         self._watches = watches
+        self._family = family
         self._hub = hub
         self._make_quotas = make_quotas
         self._namespace = namespace
@@ -69,6 +72,8 @@ class Wiring:
         self._watches.runtime_classes.add_handler(self._class_changed)
         for informer in self._watches.jobs.values():
             informer.add_handler(self._job)
+        for informer in self._watches.kin.values():
+            informer.add_handler(self._kin)
 
     def settle(self, place_of: PlaceOf = nowhere) -> None:
         """All first lists are there: count with the quotas as they are.
@@ -80,9 +85,8 @@ class Wiring:
         self._set_quotas()
         for name in self._hub.book.quotas.names():
             self._hub.queues.quotas.add(Request("", name))
-        for informer in self._watches.jobs.values():
-            for job in informer.lister.values():
-                self._expect(job)
+        for job in self._family.jobs():
+            self._expect(job)
 
     def _expect(self, job: JobView) -> bool:
         """Whether a unit is about to be made of the job."""
@@ -193,23 +197,42 @@ class Wiring:
 
     def _job_of(self, unit: QueueUnit) -> JobView | None:
         named = named_job(unit)
-        if named is None or named[0] not in self._watches.jobs:
-            return None
-        return self._watches.jobs[named[0]].lister.get(named[1], named[2])
+        return self._family.job(*named) if named is not None else None
 
     def _job(self, change: Change[JobView]) -> None:
         job = change.new or change.old
         if job is None:
             return
-        if change.new is not None:
-            self._hub.book.saw(change.new)
+        new = self._family.complete(change.new) if change.new is not None else None
+        if new is not None:
+            self._hub.book.saw(new)
         else:
             self._gone(job)
+        self._look_at_parent(job)
         unit = next(iter(self._hub.book.jobs.units_of(job.uid)), None)
         matters = job_matters(change.old, change.new, unit) or self._hub.written.awaits(change.old)
-        if matters and not (change.new is not None and self._expect(change.new)):
+        if matters and not (new is not None and self._expect(new)):
             self._enqueue(job)
         self._hub.pump()
+
+    def _kin(self, change: Change[JobView]) -> None:
+        child = change.new or change.old
+        if child is None:
+            return
+        if change.new is not None:
+            self._hub.book.saw_child(change.new)
+        else:
+            self._hub.book.lost_child(child)
+        self._look_at_parent(child)
+        self._hub.pump()
+
+    def _look_at_parent(self, child: JobView) -> None:
+        """What an operator made of a job is part of it."""
+        for parent in self._family.looked_at_with(child):
+            job = self._family.job(parent.kind, parent.namespace, parent.name)
+            if job is not None:
+                self._hub.book.saw(job)
+                self._hub.queues.job.add(parent)
 
     def _gone(self, job: JobView) -> None:
         """What it may have left behind counts until the pods are known, or for a while."""
@@ -239,10 +262,9 @@ class Wiring:
             )
 
     def _look_at_jobs(self, which: Callable[[JobView], bool]) -> None:
-        for informer in self._watches.jobs.values():
-            for job in informer.lister.values():
-                if not job.finished and which(job):
-                    self._enqueue(job)
+        for job in self._family.jobs():
+            if not job.finished and which(job):
+                self._enqueue(job)
 
     def _holds_nothing(self, job: JobView) -> bool:
         units = self._hub.book.jobs.units_of(job.uid)

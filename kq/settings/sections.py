@@ -70,6 +70,8 @@ class JobSettings:
     """Whether jobs that scale themselves count what starts, or their upper bound (spec 8.2a)."""
     removeSuspendAnnotation: bool = False
     """A release removes scheduling.x-k8s.io/suspend instead of setting it false (spec 8.4)."""
+    unitSuffixes: bool = True
+    """Whether names of units tell the kind of their jobs (spec 8.1, 8.4)."""
     workflow: WorkflowSettings = field(default_factory=WorkflowSettings)
     rayjob: RayJobSettings = field(default_factory=RayJobSettings)
 

@@ -13,8 +13,10 @@ from kq.kube.errors import from_status
 from kq.sim.api.call import Request
 from kq.sim.api.server import ApiServer
 
-MANIFESTS = Path(kq.__file__).parents[1] / "manifests" / "kustomize"
-FOLDERS = (MANIFESTS / "base", MANIFESTS / "components" / "koordinator-crds")
+PACKAGE = Path(kq.__file__).parent
+PLACES = (PACKAGE / "manifests" / "kustomize", PACKAGE.parent / "manifests" / "kustomize")
+"""Where the manifests are: inside a package from a wheel, beside that of the repository."""
+FOLDERS = ("base", "components/koordinator-crds")
 """The installation, and the kinds of quotas that it rests on."""
 LEFT_OUT = ("Deployment",)
 """Webhook and manager run beside the cluster, not in it."""
@@ -24,11 +26,22 @@ FIRST = ("CustomResourceDefinition", "Namespace")
 _KUSTOMIZATION = "kustomization.yaml"
 
 
-def installation(folders: Sequence[Path] = FOLDERS) -> list[Object]:
+def installation(folders: Sequence[Path] | None = None) -> list[Object]:
     """What is to be made, in an order in which it can be."""
+    if folders is None:
+        manifests = manifests_in(PLACES)
+        folders = [manifests / each for each in FOLDERS]
     objects = [each for folder in folders for each in _within(folder)]
     kept = [each for each in objects if each["kind"] not in LEFT_OUT]
     return sorted(kept, key=lambda each: _rank(each["kind"]))
+
+
+def manifests_in(places: Sequence[Path]) -> Path:
+    """The first of the places that there is."""
+    for place in places:
+        if place.is_dir():
+            return place
+    raise ConfigError(f"kq's manifests are in none of {', '.join(map(str, places))}")
 
 
 async def install(server: ApiServer, objects: Sequence[Object]) -> None:

@@ -1,8 +1,8 @@
 """Golden pairs: what kq makes of a job of each kind (spec 8).
 
 `cases/<key>/<case>.job.yaml` is a job as the API server sends it, `<case>.view.yaml` what is seen
-of it (fields that say nothing left out), `.hold.yaml` and `.resume.yaml` the merge patches that
-hold it and let it run.
+of it (fields that say nothing left out), `.hold.yaml`, `.suspend.yaml` and `.resume.yaml` the merge
+patches that hold it, stop it and let it run.
 """
 
 import copy
@@ -25,7 +25,7 @@ CASES = sorted((Path(__file__).parent / "cases").glob("*/*.job.yaml"))
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-class Json(yaml.SafeLoader):
+class Json(yaml.CSafeLoader):
     """Reads times as texts, as they come over the wire."""
 
 
@@ -66,6 +66,16 @@ def shown(view: JobView) -> dict[str, Any]:
         "started": format_time(view.started) if view.started else "",
         "releasedAt": format_time(view.released_at) if view.released_at else "",
         "defect": view.defect or "",
+        "priorities": [list(each) for each in view.priorities if any(each)],
+        "notEvictable": not view.evictable,
+        "whole": view.whole,
+        "showsWaiting": view.queuing,
+        "podsOf": view.pods_of,
+        "endsWith": view.ends_with,
+        "note": view.note,
+        "estimated": view.estimated,
+        "unsuspendable": view.unsuspendable,
+        "remarks": list(view.remarks),
         "podSets": [
             {
                 "name": each.name,
@@ -77,7 +87,12 @@ def shown(view: JobView) -> dict[str, Any]:
             for each in view.pod_sets
         ],
     }
-    return {name: value for name, value in fields.items() if value or name == "podSets"}
+    # Whether it shows that it waits says something also if it does not.
+    return {
+        name: value
+        for name, value in fields.items()
+        if value or name == "podSets" or (name == "showsWaiting" and value is False)
+    }
 
 
 @pytest.fixture(params=CASES, ids=lambda path: f"{path.parent.name}-{path.name.split('.')[0]}")
@@ -113,6 +128,14 @@ def test_a_job_is_held(case: Path):
     held = patch.apply(job)
     assert integration.view(held).suspended
     assert integration.hold(held).is_noop(held)
+
+
+def test_a_job_is_suspended(case: Path):
+    integration, job = integration_of(case), loaded(case)
+    patch = integration.suspend(job)
+    if (expected := beside(case, "suspend")).exists():
+        assert patch.body == loaded(expected)
+    assert integration.view(patch.apply(job)).suspended
 
 
 def test_a_job_is_let_run(case: Path):

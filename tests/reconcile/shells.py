@@ -27,6 +27,7 @@ from kq.reconcile.controller import Request
 from kq.reconcile.events import Teller
 from kq.reconcile.execute import Executor
 from kq.reconcile.hub import Hub, WorkQueues
+from kq.reconcile.jobwriter import JobWriter
 from kq.reconcile.watches import BY_NAMESPACE, Watches
 from kq.workqueue.queue import WorkQueue
 
@@ -131,7 +132,11 @@ class Ground:
             client=self.api,  # type: ignore[arg-type]
             hub=self.hub,
             teller=self.teller,
-            integrations={"Job": BatchJob(JobOptions())},
+            jobs=JobWriter(
+                client=self.api,  # type: ignore[arg-type]
+                integrations={"Job": BatchJob(JobOptions())},
+                clock=self.clock,
+            ),
         )
 
     def unit(self, name: str = "train", **fields: Any) -> QueueUnit:

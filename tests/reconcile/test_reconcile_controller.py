@@ -7,9 +7,10 @@ from prometheus_client import CollectorRegistry
 from structlog.testing import capture_logs
 
 from kq.errors import DecodeError, KqError, TerminalError
+from kq.kube.errors import TooManyRequests, Unreachable
 from kq.log import WORK, merge_work
 from kq.metrics import Metrics
-from kq.reconcile.controller import Controller, Failure, Request, Result, failure_of
+from kq.reconcile.controller import Controller, Failure, Request, Result, failure_of, retry_after
 from kq.workqueue.queue import WorkQueue
 from kq.workqueue.ratelimit import ItemExponential
 
@@ -369,3 +370,20 @@ def test_requests_are_equal_by_value_and_ordered_by_namespace_and_name() -> None
 )
 def test_a_request_reads_as_the_key_of_its_object(request_: Request, text: str) -> None:
     assert str(request_) == text
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (TooManyRequests("busy", code=429, retry_after=60.0), 60.0),
+        (
+            ExceptionGroup("several", [Conflict("old"), TooManyRequests("busy", retry_after=5.0)]),
+            5.0,
+        ),
+        (Unreachable("gone"), None),
+        (ValueError("odd"), None),
+    ],
+)
+def test_how_long_an_answer_asks_to_wait(error: Exception, told: float | None) -> None:
+    """Spec 22.1: Retry-After is obeyed."""
+    assert retry_after(error) == told

@@ -8,9 +8,9 @@ from builders import INSTALL_NAMESPACE, amounts, job_view, template
 from shells import Ground
 
 from kq.core import keys
+from kq.core.classviews import PriorityClass, Raw
 from kq.core.kinds import ResourceKind
 from kq.core.model import JobView, NamespaceView, Owner, Phase, PodSet, QueueUnit
-from kq.core.classviews import PriorityClass, Raw
 from kq.core.priority import PriorityClassView
 from kq.decide.situation import PodFacts, Rules, Situation
 from kq.quota.resolve import is_excluded
@@ -39,6 +39,7 @@ class Gathering(Ground):
             is_excluded=lambda namespace: is_excluded(namespace, selection),
             holds_unmatched=unmatched,
             bypass_enabled=bypass,
+            suffixes=True,
             rules=Rules(grace_seconds=17),
             first_runs={"Job": builders.at(-5)},
         )

@@ -15,6 +15,7 @@ from kq.decide.situation import Rules
 from kq.kube.errors import Conflict, ServerError
 from kq.reconcile.controller import Request, Result
 from kq.reconcile.execute import STALE
+from kq.reconcile.family import Family
 from kq.reconcile.gather import Gatherer
 from kq.reconcile.grants import GrantsReconciler
 from kq.reconcile.intake import IntakeReconciler
@@ -43,6 +44,7 @@ class Jobs(Ground):
             is_excluded=lambda namespace: False,
             holds_unmatched=False,
             bypass_enabled=False,
+            suffixes=True,
             rules=Rules(**rules),
             first_runs={"Job": FIRST_RUN},
         )
@@ -55,7 +57,7 @@ class Jobs(Ground):
         )
         strikes = Strikes()
         self.reconciler = JobReconciler(
-            watches=self.watches,
+            family=Family(self.watches),
             hub=self.hub,
             executor=self.executor,
             gatherer=gatherer,
@@ -67,7 +69,7 @@ class Jobs(Ground):
         )
 
         self.intake = IntakeReconciler(
-            watches=self.watches,
+            family=Family(self.watches),
             hub=self.hub,
             executor=self.executor,
             gatherer=gatherer,

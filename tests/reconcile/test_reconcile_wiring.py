@@ -10,8 +10,8 @@ from builders import namespace as namespace_view
 from wired import APART, IN_B, JOBS, RUNS, UNITS, WAITS, WORLD, Wired, job_of
 
 from kq.core import keys
-from kq.core.model import Phase
 from kq.core.classviews import PriorityClass, Raw
+from kq.core.model import Phase
 from kq.core.priority import PriorityClassView
 
 pytestmark = pytest.mark.looptime

@@ -11,6 +11,7 @@ from shells import Ground
 from kq.core.model import Phase, QueueUnit
 from kq.core.options import QuotaOptions
 from kq.quota.elasticquota import ElasticQuotas
+from kq.reconcile.family import Family
 from kq.reconcile.wiring import Wiring
 
 
@@ -24,6 +25,7 @@ class Wired(Ground):
         self.shown: Any = self.watches
         self.wiring = Wiring(
             watches=self.watches,
+            family=Family(self.watches),
             hub=self.hub,
             make_quotas=self.make_quotas,
             namespace=INSTALL_NAMESPACE,

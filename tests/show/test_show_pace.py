@@ -1,0 +1,38 @@
+"""How long a show waits before what it shows."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from kq.show.cast import ROLES
+from kq.show.pace import FASTEST, SLOWEST, Pace, readable
+
+T0 = datetime(2026, 3, 2, 9, tzinfo=UTC)
+
+
+def waits(pace_of: dict[str, float], *seconds: float) -> list[float]:
+    slept: list[float] = []
+    pace = Pace(**pace_of, sleep=slept.append)
+    for each in seconds:
+        pace.wait(T0 + timedelta(seconds=each))
+    return slept
+
+
+def test_each_moment_gets_its_time() -> None:
+    assert waits({"moment_seconds": 0.2}, 0, 0, 60) == [0.2, 0.2, 0.2]
+
+
+def test_without_a_pace_nobody_waits() -> None:
+    assert waits({}, 0, 5, 60) == []
+
+
+def test_with_a_speed_time_goes_by_the_clock_of_the_show() -> None:
+    assert waits({"moment_seconds": 0.2, "speed": 10.0}, 3, 3, 8, 38) == [0.5, 3.0]
+
+
+@pytest.mark.parametrize(
+    ("jobs", "low", "high"),
+    [(1, SLOWEST, SLOWEST), (len(ROLES), FASTEST, SLOWEST), (500, FASTEST, FASTEST)],
+)
+def test_a_line_can_be_read_and_a_long_show_ends(jobs: int, low: float, high: float) -> None:
+    assert low <= readable(jobs) <= high
