@@ -11,6 +11,7 @@ ROOT = Path(__file__).parents[1]
 KQ = sorted(path for path in (ROOT / "kq").rglob("*.py") if "__pycache__" not in path.parts)
 MODULE_LINES = 250
 LARGE = {
+    "kq/decide/jobs.py": 260,
     "kq/core/model.py": 330,
     "kq/decide/book.py": 400,
     "kq/kube/client.py": 310,
@@ -18,10 +19,11 @@ LARGE = {
     "kq/metrics.py": 300,
     "kq/reconcile/execute.py": 300,
     "kq/reconcile/wiring.py": 300,
+    "kq/webhook/mutate.py": 280,
 }
 """Modules that are one thing although they are long."""
 PACKAGE_MODULES = 13
-FULL_PACKAGES = {"core": 25, "decide": 28, "jobs": 24, "reconcile": 22}
+FULL_PACKAGES = {"core": 25, "decide": 30, "jobs": 24, "reconcile": 22}
 """The vocabulary, the law, one family of kinds a module, and one reconciler a module."""
 PUBLIC_METHODS = 10
 MANY_METHODS = {"Book", "Client", "JobIndex"}

@@ -141,6 +141,7 @@ def make_gatherer(parts: Parts) -> Gatherer:
         holds_unmatched=jobs.unmatchedJobs == "hold",
         bypass_enabled=parts.settings.security.bypass.enabled,
         suffixes=jobs.unitSuffixes,
+        demands_resources=jobs.workflow.missingMinResources == "hold",
         rules=Rules(
             slipped=jobs.slippedJobs,
             grace_seconds=jobs.slippedGraceSeconds,

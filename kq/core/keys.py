@@ -71,7 +71,8 @@ MANAGER_ONLY = frozenset(
 )
 """Annotations that only the manager writes (M in spec 21); removed from a user's new job (6.5)."""
 
-WRITTEN_AT_CREATE = frozenset({HAS_ENQUEUED, ENQUEUE_TIMESTAMP, INJECTED})
+SYNCHRONIZATION = "koord-queue/synchronization"
+WRITTEN_AT_CREATE = frozenset({HAS_ENQUEUED, ENQUEUE_TIMESTAMP, INJECTED, SYNCHRONIZATION})
 """Annotations that the webhook sets at CREATE and keeps if present (W in spec 21)."""
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"

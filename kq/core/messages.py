@@ -44,7 +44,9 @@ M23 = (
     "set spec.active to true to queue it again"
 )
 M28 = "deactivated"
+M26 = "a suspend node cannot be released: node status is offloaded; resume it in Argo"
 M30 = "waiting for the job's child JobSet"
+M34 = "Enqueued because the job was started anew"
 M32 = "waiting for pods of the last run to end"
 
 
@@ -138,6 +140,16 @@ def m22(queue: str) -> str:
 def m24(quota: str) -> str:
     """Found running, counted."""
     return f"already running when found, counted against quota {quota}"
+
+
+def s14(note: str) -> str:
+    """The job has failed, and what is to be known of that."""
+    return f"{S14}: {note}" if note else S14
+
+
+def m25(kind: str) -> str:
+    """Pods of a held job run all the same (spec 8.12)."""
+    return f"pods run although the job is held: the operator of {kind} does not honour suspension"
 
 
 def m27(phase: str) -> str:

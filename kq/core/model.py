@@ -41,6 +41,19 @@ class JobState(StrEnum):
     FAILED = "Failed"
 
 
+class Chore(StrEnum):
+    """What is to be done for a Workflow beside holding and letting go."""
+
+    END = "end"
+    """Shut down before a pod could start: it ends once its hold is off (spec 8.15a)."""
+    FREE_NODES = "free nodes"
+    """It waits at a suspend node of ours (spec 8.15)."""
+    TELL_LOCK = "tell lock"
+    """Held, it holds a lock of a WorkflowTemplate (spec 8.14b)."""
+    TELL_OUT_OF_REACH = "tell out of reach"
+    """Its nodes are stored where they cannot be had (M26)."""
+
+
 class Owner(msgspec.Struct, frozen=True, gc=False):
     """One owner reference."""
 
@@ -290,6 +303,7 @@ class JobView(msgspec.Struct, frozen=True, kw_only=True):
     ends_with: str = ""
     note: str = ""
     """What its state says beside, for the unit's message (a RayJob's ValidationFailed)."""
+    chores: tuple[Chore, ...] = ()
     estimated: bool = False
     """No min-resources were given where the kind needs them (spec 8.16)."""
     unsuspendable: bool = False

@@ -52,6 +52,12 @@ class ReleaseJob(msgspec.Struct, frozen=True):
     released_at: str
 
 
+class LetEnd(msgspec.Struct, frozen=True):
+    """Take the hold off a job that will end without a pod; no release (spec 8.15a)."""
+
+    job: JobView
+
+
 class ShowWaiting(msgspec.Struct, frozen=True):
     """Say in a job's conditions that it waits (spec 8.8)."""
 
@@ -103,6 +109,7 @@ Action = (
     | HoldJob
     | ReleaseJob
     | PatchJob
+    | LetEnd
     | ShowWaiting
     | FreeNodes
     | TellJob

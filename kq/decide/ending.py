@@ -37,7 +37,7 @@ def plan_end(now: Situation, unit: QueueUnit) -> list[Action]:
         row = advance(unit.phase, Event.SUCCEEDED if succeeded else Event.FAILED)
         if row is None:
             return []
-        text = messages.S13 if succeeded else messages.S14
+        text = messages.S13 if succeeded else messages.s14(now.job.note)
         reason = "Succeeded" if succeeded else "Failed"
         patch = wire.status_patch(
             unit,
@@ -59,7 +59,7 @@ def _after_end(now: Situation, unit: QueueUnit) -> list[Action]:
     since = (codec.parse_time(ended.since) if ended else None) or now.now
     if now.pods.live and now.now - since < PODS_LAG:
         return [LookAgain(PODS_LAG.total_seconds())]
-    plain = messages.S13 if unit.phase is Phase.SUCCEED else messages.S14
+    plain = messages.S13 if unit.phase is Phase.SUCCEED else messages.s14(now.job.note)
     text = plain + messages.STILL_RUNS if now.pods.live else plain
     if unit.message in (plain, plain + messages.STILL_RUNS) and unit.message != text:
         return [PatchStatus(unit, wire.status_patch(unit, now.now, message=text))]

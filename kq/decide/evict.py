@@ -17,14 +17,20 @@ from kq.decide.actions import (
     TellJob,
     TellUnit,
 )
+from kq.decide.kinds import cannot_be_stopped
 from kq.decide.lifecycle import Event, advance
 from kq.decide.situation import Situation
 
 DEACTIVATED = "Deactivated"
 PAUSED = "Suspended"
+RESTARTED = "Restarted"
 
-EVENTS = {DEACTIVATED: Event.DEACTIVATED, PAUSED: Event.PAUSED}
-TEXTS = {DEACTIVATED: messages.S10, PAUSED: messages.M23}
+EVENTS = {
+    DEACTIVATED: Event.DEACTIVATED,
+    PAUSED: Event.PAUSED,
+    RESTARTED: Event.STARTED_ANEW,
+}
+TEXTS = {DEACTIVATED: messages.S10, PAUSED: messages.M23, RESTARTED: messages.M34}
 
 
 def evict(now: Situation, unit: QueueUnit) -> list[Action] | None:
@@ -34,6 +40,8 @@ def evict(now: Situation, unit: QueueUnit) -> list[Action] | None:
         return None
     if cause == PAUSED and unit.active:
         return _park(now, unit)
+    if not (now.job.evictable or now.job.suspended):
+        return cannot_be_stopped(now, unit, TEXTS[cause]) or None
     if now.gone:
         return [_finish(now, unit, cause), *_unmark(now)]
     actions: list[Action] = []
@@ -91,6 +99,7 @@ def _finish(now: Situation, unit: QueueUnit, cause: str) -> Action:
     """The job is suspended and its pods are gone: nothing is held any more (spec 9.4)."""
     row = advance(unit.phase, EVENTS[cause])
     text = TEXTS[cause]
+    reason = Reason.PENDING if cause == RESTARTED else Reason.INACTIVE
     patch = wire.status_patch(
         unit,
         now.now,
@@ -98,7 +107,7 @@ def _finish(now: Situation, unit: QueueUnit, cause: str) -> Action:
         message=text,
         conditions=[
             Condition("Evicted", True, cause, text),
-            Condition("QuotaReserved", False, Reason.INACTIVE, text),
+            Condition("QuotaReserved", False, reason, text),
             Condition("Admitted", False, "Pending", text),
             Condition("PodsReady", False, "Pending", text),
         ],

@@ -19,6 +19,7 @@ from kq.decide.actions import (
 )
 from kq.decide.ending import plan_deletion, plan_end
 from kq.decide.evict import evict
+from kq.decide.kinds import defies_hold, ends_unrun, goes_on, runs_again, told_at_intake
 from kq.decide.lifecycle import Event, advance
 from kq.decide.situation import Situation
 from kq.decide.slipped import Slip, count_running, hold_again, slip_of
@@ -41,14 +42,14 @@ def plan_job(now: Situation) -> list[Action]:
     if job.deleting:
         return plan_deletion(now, unit)
     if unit.finished:
-        return []
+        return runs_again(now, unit)
     difference = unitspec.difference(now, unit)
     if difference:
         return [PatchUnit(unit, difference), *_about_priority(now), *_about_activation(now, unit)]
     if not unit.holds_quota:
         return _waits(now, unit)
     eviction = evict(now, unit)
-    return _holds(now, unit) if eviction is None else eviction
+    return (_holds(now, unit) if eviction is None else eviction) or goes_on(now, unit)
 
 
 def _without_unit(now: Situation) -> list[Action]:
@@ -60,7 +61,7 @@ def _without_unit(now: Situation) -> list[Action]:
         # The job of that unit was deleted, and this is another one of its name (spec 2.9).
         return [] if taken.deleting else [DeleteUnit(taken)]
     if job.suspended or slip_of(now) is Slip.COUNT:
-        told = [*_about_priority(now), *_about_owner(now)]
+        told = [*_about_priority(now), *_about_owner(now), *told_at_intake(now)]
         return [CreateUnit(job, unitspec.creation(now)), *told]
     if slip_of(now) is Slip.HOLD:
         return hold_again(now)
@@ -109,10 +110,13 @@ def _about_owner(now: Situation) -> list[Action]:
 
 def _waits(now: Situation, unit: QueueUnit) -> list[Action]:
     """A unit without grants: its job must be held, and says that it waits where it can."""
+    ending = ends_unrun(now)
+    if ending is not None:
+        return ending
     if now.job.suspended and now.job.queuing is False:
         return [ShowWaiting(now.job)]
     if now.job.suspended or unit.phase is not Phase.ENQUEUED:
-        return []
+        return defies_hold(now, unit)
     match slip_of(now):
         case Slip.HOLD:
             return hold_again(now)

@@ -16,6 +16,7 @@ class PodGroup:
         self._stuck: set[str] = set()
         self._live: dict[str, Resources] = {}
         self.live = 0
+        self.ending = 0
         self.running = 0
         self.pending = 0
 
@@ -90,6 +91,8 @@ class PodGroup:
         if not pod.live or pod.uid in self._stuck:
             return
         self.live += sign
+        if pod.deleted_at is not None:
+            self.ending += sign
         if pod.phase == "Running":
             self.running += sign
         else:

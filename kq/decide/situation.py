@@ -15,6 +15,8 @@ class PodFacts(msgspec.Struct, frozen=True, kw_only=True):
     running: int = 0
     pending: int = 0
     stuck: bool = False
+    ending: int = 0
+    """Live ones that are being deleted."""
 
 
 class Rules(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,7 +34,8 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
     job without a unit; `false_claim`: it names an owner that does not exist (spec 5.6a).
     `first_run` is when the manager first ran with this kind. `may_hold_at` bounds how often a job
     is suspended again (spec 5.13); None: at once. `running_since` is since when its pods were seen
-    to run, as far as somebody has looked.
+    to run, as far as somebody has looked; `defied_since` since when the held job has had pods that
+    are not about to end.
     """
 
     now: datetime
@@ -51,6 +54,7 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
     first_run: datetime | None = None
     may_hold_at: datetime | None = None
     running_since: datetime | None = None
+    defied_since: datetime | None = None
 
     @property
     def gone(self) -> bool:

@@ -30,6 +30,8 @@ def slip_of(now: Situation) -> Slip:
         return Slip.LEAVE
     if rules.slipped == "count":
         return Slip.COUNT
+    if job.has_run and not job.evictable:
+        return Slip.COUNT
     held_before = now.unit is not None or _went_through_webhook(now) or now.false_claim
     started = job.started or job.created
     if held_before or now.now - started < timedelta(seconds=rules.grace_seconds):

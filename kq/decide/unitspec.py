@@ -25,6 +25,11 @@ SUFFIXES = {
 """What the names of units have after those of their jobs, by kind (spec 8.1)."""
 
 
+def suffix_of(job: JobView) -> str:
+    """What the name of the unit has after the job's (spec 8.1)."""
+    return SUFFIXES.get(job.kind.kind, "")
+
+
 def unit_name(job: JobView, suffix: str = "") -> str:
     """The name of a job's unit (spec 2.5)."""
     name = job.name + suffix

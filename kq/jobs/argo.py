@@ -5,18 +5,26 @@ and sent with its resourceVersion.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from kq.core import codec
 from kq.core.kinds import Object, ResourceKind
 from kq.core.minresources import min_resources
-from kq.core.model import Grant, JobState, JobView, PodSet, PodSetUpdates
+from kq.core.model import Chore, Grant, JobState, JobView, PodSet, PodSetUpdates
 from kq.core.patch import Patch
 from kq.core.resources import ZERO, Resources
 from kq.errors import DecodeError
-from kq.jobs.argohold import held, is_inline, let_run, marker_of
-from kq.jobs.argonodes import has_started
+from kq.jobs.argohold import (
+    Shutdown,
+    held,
+    holds_lock,
+    is_inline,
+    let_run,
+    marker_of,
+    shutdown_of,
+)
+from kq.jobs.argonodes import has_started, out_of_reach, released_nodes
 from kq.jobs.options import JobOptions
 from kq.jobs.remarks import w6
 
@@ -27,6 +35,7 @@ ENDED: Final = {
     "Failed": JobState.FAILED,
     "Error": JobState.FAILED,
 }
+ANY_TIME: Final = datetime(2000, 1, 1, tzinfo=UTC)
 NOT_RUNNING: Final = frozenset({"", "Pending"})
 
 
@@ -65,6 +74,7 @@ class Workflow:
             evictable=False,
             whole=True,
             estimated=estimated,
+            chores=tuple(_chores(job)),
             remarks=(w6(),) if marker and not isinstance(marker.get("suspend"), Mapping) else (),
         )
 
@@ -81,6 +91,19 @@ class Workflow:
     ) -> Patch:
         """All that `hold` did is undone, and the time that it was held does not count."""
         return let_run(job, now)
+
+
+def _chores(job: Object) -> Iterator[Chore]:
+    if shutdown_of(job) is Shutdown.AT_ONCE:
+        yield Chore.END
+    if codec.mapping(job, "spec").get("suspend") is True:
+        if holds_lock(job):
+            yield Chore.TELL_LOCK
+        return
+    if released_nodes(job, ANY_TIME) is not None:
+        yield Chore.FREE_NODES
+    if out_of_reach(job):
+        yield Chore.TELL_OUT_OF_REACH
 
 
 def _given(annotations: Mapping[str, str]) -> tuple[Resources | None, str | None]:

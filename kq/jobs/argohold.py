@@ -9,14 +9,13 @@ from typing import Any, Final
 import msgspec
 
 from kq.core import codec
-from kq.core.keys import ENQUEUE_TIMESTAMP, INJECTED
+from kq.core.keys import ENQUEUE_TIMESTAMP, INJECTED, SYNCHRONIZATION
 from kq.core.kinds import Object
 from kq.core.patch import Patch
 from kq.core.plaintext import read_plain
 from kq.errors import DecodeError
 from kq.jobs.argonodes import SUSPEND_TEMPLATE, has_used, may_refer_to_ours
 
-SYNCHRONIZATION: Final = "koord-queue/synchronization"
 ENQUEUE_TIMESTAMPS: Final = (ENQUEUE_TIMESTAMP, "kube-queue/job-enqueue-timestamp")
 MARKER: Final = {"name": SUSPEND_TEMPLATE, "suspend": {}}
 COMPLETED: Final = "workflows.argoproj.io/completed"

@@ -3,9 +3,8 @@
 from collections.abc import Iterable
 from typing import Final
 
-from kq.core.keys import SUSPEND
+from kq.core.keys import SUSPEND, SYNCHRONIZATION
 from kq.core.patch import Operation, escaped
-from kq.jobs.argohold import SYNCHRONIZATION
 
 _METADATA: Final = "/metadata/annotations"
 _NAMES: Final = {

@@ -1,5 +1,7 @@
 """What a submitter is told of a job of a certain kind (spec 20)."""
 
+from kq.core.minresources import EXAMPLE, WANTED
+
 
 def w4() -> str:
     """A RayJob that kept its cluster (spec 8.13)."""
@@ -22,3 +24,8 @@ def r8() -> str:
         "a RayJob can be queued only with shutdownAfterJobFinishes: true and without deletionRules:"
         " change it, or submit it in a namespace that is not managed"
     )
+
+
+def min_resources_missing() -> str:
+    """A Workflow that does not say what it needs, where that is demanded (spec 8.16)."""
+    return f"koord-queue/min-resources is missing, not {WANTED}: {EXAMPLE}"

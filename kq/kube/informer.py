@@ -44,8 +44,8 @@ class Informer(Generic[V]):
     version that was read already, from the answer to a write of ours. `run` follows for ever;
     handlers are called on the loop, per object in the server's order.
 
-    Of an `optional` kind the first of its `versions` that is served counts; `is_removed` says whether
-    the kind itself is gone, so that its objects are told as gone (spec 4.7).
+    Of an `optional` kind the first of its `versions` that is served counts; `is_removed` says
+    whether the kind itself is gone, so that its objects are told as gone (spec 4.7).
     """
 
     def __init__(

@@ -20,6 +20,7 @@ from kq.decide.actions import (
     DeleteUnit,
     FreeNodes,
     HoldJob,
+    LetEnd,
     LookAgain,
     PatchJob,
     PatchStatus,
@@ -89,7 +90,7 @@ class Executor:
                     self._teller.tell(job, warning, reason, message)
                 case TellUnit(unit=unit, warning=warning, reason=reason, message=message):
                     self._teller.tell(unit, warning, reason, message)
-                case HoldJob() | ReleaseJob() | PatchJob() | ShowWaiting() | FreeNodes():
+                case HoldJob() | ReleaseJob() | PatchJob() | LetEnd() | ShowWaiting() | FreeNodes():
                     await self._write_job(action)
                 case _:
                     await self._write_unit(action)

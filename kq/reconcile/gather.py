@@ -11,11 +11,14 @@ from kq.decide.jobs import job_key
 from kq.decide.places import Place
 from kq.decide.situation import PodFacts, Rules, Situation
 from kq.decide.standing import queue_name
-from kq.decide.unitspec import SUFFIXES, unit_name
+from kq.decide.unitspec import suffix_of, unit_name
 from kq.jobs.children import claimed_maker
+from kq.jobs.remarks import min_resources_missing
 from kq.reconcile.hub import Hub
 from kq.reconcile.owners import Owners
 from kq.reconcile.watches import BY_NAMESPACE, Watches
+
+MISSING = min_resources_missing()
 
 
 class Gatherer:
@@ -31,6 +34,7 @@ class Gatherer:
         holds_unmatched: bool,
         bypass_enabled: bool,
         suffixes: bool,
+        demands_resources: bool = False,
         rules: Rules,
         first_runs: Mapping[str, datetime],
     ) -> None:
@@ -41,6 +45,7 @@ class Gatherer:
         self._holds_unmatched = holds_unmatched
         self._bypass_enabled = bypass_enabled
         self._suffixes = suffixes
+        self._demands_resources = demands_resources
         self._rules = rules
         self._first_runs = first_runs
 
@@ -88,7 +93,7 @@ class Gatherer:
         return Place(self._queue(job, None, quota), order, quota, request_of(pod_sets))
 
     def _unit_name(self, job: JobView) -> str:
-        return unit_name(job, SUFFIXES.get(job.kind.kind, "") if self._suffixes else "")
+        return unit_name(job, suffix_of(job) if self._suffixes else "")
 
     def _namespace(self, name: str) -> NamespaceView:
         return self._watches.namespaces.lister.get("", name) or NamespaceView(name=name)
@@ -120,6 +125,7 @@ class Gatherer:
             live=group.live,
             running=group.running,
             pending=group.pending,
+            ending=group.ending,
             stuck=group.lingering and group.live == 0,
         )
 
@@ -144,8 +150,9 @@ class Gatherer:
         template = codec.filled_template(
             pod_set.template, [each.body for each in ranges], self._overhead(pod_set.template)
         )
-        if job.defect and template.defect is None:
-            template = Template(template.wire, codec.ZERO, job.defect)
+        defect = job.defect or (MISSING if job.estimated and self._demands_resources else None)
+        if defect and template.defect is None:
+            template = Template(template.wire, codec.ZERO, defect)
         return PodSet(
             name=pod_set.name,
             count=pod_set.count,

@@ -7,7 +7,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from kq.core import keys
-from kq.core.messages import S13, S14
+from kq.core.messages import S13, s14
 from kq.core.model import JobView, Phase, QueueUnit
 from kq.decide.actions import Action, PatchStatus, TellJob, TellUnit
 from kq.decide.ending import plan_orphan
@@ -57,6 +57,7 @@ class JobReconciler:
         self._strikes = strikes
         self._missing_since: dict[Request, float] = {}
         self._running_since: dict[str, datetime] = {}
+        self._defied: dict[str, datetime] = {}
 
     async def reconcile(self, request: Request) -> Result:
         """One job; `request.kind` says of which kind."""
@@ -81,7 +82,9 @@ class JobReconciler:
         now = await self._gatherer.situation(
             job, unit, self._clock(), self._strikes.may_hold_at(job.uid)
         )
-        now = replace(now, running_since=self._runs_since(now))
+        now = replace(
+            now, running_since=self._runs_since(now), defied_since=self._defied_since(now)
+        )
         actions = plan_job(now)
         result = await self._executor.execute(actions)
         self._strikes.note(job.uid, actions, now.now)
@@ -97,12 +100,22 @@ class JobReconciler:
             return None
         return self._running_since.setdefault(now.job.uid, now.now)
 
+    def _defied_since(self, now: Situation) -> datetime | None:
+        """Since when a job that never was let go has had pods although it is held."""
+        starts = now.pods.live > now.pods.ending
+        if not (starts and now.job.suspended) or now.unit is None or now.unit.holds_quota:
+            self._defied.pop(now.job.uid, None)
+            return None
+        return self._defied.setdefault(now.job.uid, now.now)
+
     def _count(self, actions: Sequence[Action], now: Situation, queue: str) -> None:
         """What was done, in the metrics."""
         for each in actions:
             match each:
                 case TellJob(reason="SlippedThrough", job=job):
                     self._metrics.slipped_jobs.labels(job.kind.kind).inc()
+                case TellJob(reason="HoldIneffective", job=job):
+                    self._metrics.hold_ineffective.labels(job.kind.kind).inc()
                 case TellUnit(reason=reason) if reason in EVICTION_EVENTS:
                     self._metrics.evictions.labels(queue, reason).inc()
                 case PatchStatus(unit=unit, patch=patch) if _starts(unit, patch):
@@ -114,7 +127,7 @@ class JobReconciler:
         if unit is None or not (unit.finished and job.finished) or self._keeps_time:
             return False
         group = self._hub.book.jobs.pods(job.uid)
-        return unit.message in (S13, S14) and (group is None or not group.live)
+        return unit.message in (S13, s14(job.note)) and (group is None or not group.live)
 
     async def _without_job(self, request: Request) -> Result:
         """Units of a job that is gone; garbage collection goes first (spec 9.14)."""

@@ -8,14 +8,14 @@ from kq.core import keys
 from kq.core.kinds import Object
 from kq.core.model import JobView
 from kq.core.patch import Patch
-from kq.decide.actions import FreeNodes, HoldJob, PatchJob, ReleaseJob, ShowWaiting
+from kq.decide.actions import FreeNodes, HoldJob, LetEnd, PatchJob, ReleaseJob, ShowWaiting
 from kq.jobs.argonodes import released_nodes
 from kq.jobs.integration import JobIntegration
 from kq.jobs.queuing import dequeued_patch, waiting_patch
 from kq.kube.client import Client
 from kq.kube.errors import Conflict
 
-JobWrite = HoldJob | ReleaseJob | PatchJob | ShowWaiting | FreeNodes
+JobWrite = HoldJob | ReleaseJob | PatchJob | LetEnd | ShowWaiting | FreeNodes
 
 
 class JobWriter:
@@ -41,6 +41,8 @@ class JobWriter:
                 return await self._patch_status(job, whole, waiting_patch(whole, self._clock()))
             case FreeNodes():
                 patch = released_nodes(whole, self._clock())
+            case LetEnd():
+                patch = self._integrations[job.kind.kind].resume(whole, (), (), self._clock())
             case PatchJob(patch=body):
                 patch = Patch(body)
             case HoldJob(annotations=annotations, labels=labels):
@@ -105,7 +107,7 @@ class JobWriter:
 
 def _needs_whole(action: JobWrite) -> bool:
     match action:
-        case ShowWaiting() | FreeNodes():
+        case ShowWaiting() | FreeNodes() | LetEnd():
             return True
         case ReleaseJob(job=job):
             return job.whole or bool(job.queuing)

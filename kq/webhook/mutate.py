@@ -9,7 +9,10 @@ from kq.core import codec, keys, messages
 from kq.core.kinds import Object
 from kq.core.model import JobView, PodSet
 from kq.core.patch import Operation, Patch, Path, escaped, patch_at
+from kq.decide.unitspec import suffix_of
+from kq.jobs.injected import injected
 from kq.jobs.integration import JobIntegration
+from kq.jobs.remarks import min_resources_missing, r8
 from kq.quota.resolve import is_label_value
 from kq.settings import Settings
 from kq.webhook import remarks, review
@@ -54,6 +57,11 @@ def mutate(
         return review.denied(request.uid, messages.m3(namespace))
     if quota is None and settings.jobs.unmatchedJobs == "ignore":
         return review.allowed(request.uid)
+    refusal = _refusal(job, settings)
+    if refusal is not None:
+        return review.denied(request.uid, refusal)
+    if job.unsuspendable:
+        return review.allowed(request.uid)
     held = _hold(request.object, integration.hold(request.object))
     label = _label(held.labels, quota)
     templates = job.pod_sets if label and settings.webhook.labelPodTemplates else ()
@@ -61,6 +69,7 @@ def mutate(
     warnings = [
         *_template_warnings(held.job, templates, label),
         *map(remarks.w2, foreign),
+        *job.remarks,
         *_remarks(request, job, quota, settings),
     ]
     return review.patched(request.uid, _marked(held, templates, label, foreign, now), warnings)
@@ -94,10 +103,16 @@ def _hold(job: Object, hold: Patch) -> _Held:
     """Keeps the job from starting (spec 8.3)."""
     operations = hold.to_json_patch(job)
     held = hold.apply(job) if operations else job
-    added = {
-        "annotation" if each["path"].startswith("/metadata") else "suspend" for each in operations
-    }
-    return _Held(held, _at(held, LABELS), _at(held, ANNOTATIONS), operations, added)
+    return _Held(held, _at(held, LABELS), _at(held, ANNOTATIONS), operations, injected(operations))
+
+
+def _refusal(job: JobView, settings: Settings) -> str | None:
+    """Why a job that would be held is refused instead; None if it is not."""
+    if job.unsuspendable and settings.jobs.rayjob.unsuspendable == "reject":
+        return r8()
+    if job.estimated and settings.jobs.workflow.missingMinResources == "reject":
+        return min_resources_missing()
+    return None
 
 
 def _marked(
@@ -232,7 +247,13 @@ def _remarks(
     if quota is None:
         yield messages.m3(request.namespace or "")
     else:
-        yield remarks.w9(quota, job.name or request.name or "")
+        yield remarks.w9(quota, _unit_name(job, request, settings))
+
+
+def _unit_name(job: JobView, request: Request, settings: Settings) -> str:
+    """The name of the unit to look at; empty where the job has none yet (generateName)."""
+    name = job.name or request.name or ""
+    return f"{name}{suffix_of(job)}" if name and settings.jobs.unitSuffixes else name
 
 
 def _at(job: Object, path: Path) -> Mapping[str, Any]:

@@ -9,9 +9,9 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from kq.core import codec, keys
+from kq.core.keys import SYNCHRONIZATION
 from kq.core.patch import Patch
 from kq.jobs import INTEGRATIONS
-from kq.jobs.argohold import SYNCHRONIZATION
 from kq.jobs.argonodes import SUSPEND_TEMPLATE, out_of_reach, released_nodes
 from kq.jobs.injected import injected
 from kq.jobs.options import JobOptions

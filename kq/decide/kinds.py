@@ -1,0 +1,115 @@
+"""What only some kinds need: those that suspension does not stop, and Workflows (8.12-8.16)."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+from kq.core import messages, wire
+from kq.core.model import Chore, Condition, QueueUnit
+from kq.decide.actions import (
+    Action,
+    FreeNodes,
+    LetEnd,
+    LookAgain,
+    PatchStatus,
+    TellJob,
+)
+from kq.decide.conditions import admitted
+from kq.decide.lifecycle import Event, advance
+from kq.decide.situation import Situation
+
+NOT_EVICTABLE = "NotEvictable"
+DEFIES_AFTER = timedelta(seconds=10)
+"""So long pods of a held job must have been there; an operator may take a while to end them."""
+
+
+def told_at_intake(now: Situation) -> Iterator[Action]:
+    """What the owner of a job should know of how it waits."""
+    job = now.job
+    if job.estimated:
+        text = "koord-queue/min-resources is missing: what it needs is guessed from its templates"
+        yield TellJob(job, True, "MinResourcesMissing", text)
+    if Chore.TELL_LOCK in job.chores:
+        text = "while it waits it holds a lock of its WorkflowTemplate"
+        yield TellJob(job, True, "HoldsLock", text)
+
+
+def ends_unrun(now: Situation) -> list[Action] | None:
+    """A Workflow that was shut down while held: Argo ends it once its hold is off."""
+    if Chore.END not in now.job.chores or now.pods.live:
+        return None
+    return [LetEnd(now.job)] if now.job.suspended else []
+
+
+def goes_on(now: Situation, unit: QueueUnit) -> list[Action]:
+    """What a released Workflow needs to go on."""
+    if Chore.FREE_NODES in now.job.chores:
+        return [FreeNodes(now.job)]
+    if Chore.TELL_OUT_OF_REACH in now.job.chores and unit.message != messages.M26:
+        return [
+            PatchStatus(unit, wire.status_patch(unit, now.now, message=messages.M26)),
+            TellJob(now.job, True, "NodesOutOfReach", messages.M26),
+        ]
+    return []
+
+
+def cannot_be_stopped(now: Situation, unit: QueueUnit, cause: str) -> list[Action]:
+    """Told once: it goes on and stays counted (spec 13.15)."""
+    known = unit.condition("Evicted")
+    if known is not None and not known.status and known.reason == NOT_EVICTABLE:
+        return []
+    text = f"{now.job.kind.kind} cannot be stopped while it runs ({cause}): it runs on, and counts"
+    mark = Condition("Evicted", False, NOT_EVICTABLE, text)
+    return [
+        PatchStatus(unit, wire.status_patch(unit, now.now, conditions=[mark])),
+        TellJob(now.job, True, NOT_EVICTABLE, text),
+    ]
+
+
+def defies_hold(now: Situation, unit: QueueUnit) -> list[Action]:
+    """Row t: pods run although their job is held, so they are counted (spec 8.12)."""
+    if now.defied_since is None or unit.attempts:
+        return []
+    left = (now.defied_since + DEFIES_AFTER - now.now).total_seconds()
+    if left > 0:
+        return [LookAgain(left)]
+    row = advance(unit.phase, Event.HOLD_INEFFECTIVE)
+    if row is None:
+        return []
+    text = messages.m25(now.job.kind.kind)
+    patch = wire.status_patch(
+        unit,
+        now.now,
+        phase=row.target,
+        message=text,
+        conditions=admitted(text, running=bool(now.pods.running)),
+        grants=wire.grants_for(unit.pod_sets),
+        granted=True,
+        pods=(now.pods.running, now.pods.pending),
+    )
+    return [PatchStatus(unit, patch), TellJob(now.job, True, "HoldIneffective", text)]
+
+
+def runs_again(now: Situation, unit: QueueUnit) -> list[Action]:
+    """Rows r and w: the end of one run is no pass for the next (spec 8.7)."""
+    job = now.job
+    row = advance(unit.phase, Event.RUNS_AGAIN)
+    if row is None or job.suspended or not now.pods.live:
+        return []
+    text = "runs again after its end: counted at once"
+    conditions = [
+        *admitted(messages.S8, running=bool(now.pods.running)),
+        Condition("Finished", False, "RunsAgain", text),
+    ]
+    if job.evictable:
+        conditions.append(Condition("Evicted", True, "Restarted", messages.M34))
+    patch = wire.status_patch(
+        unit,
+        now.now,
+        phase=row.target,
+        message=messages.S8,
+        conditions=conditions,
+        grants=wire.grants_for(unit.pod_sets),
+        granted=True,
+        pods=(now.pods.running, now.pods.pending),
+    )
+    return [PatchStatus(unit, patch), TellJob(job, True, "RunningAgain", text)]
