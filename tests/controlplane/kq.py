@@ -1,11 +1,8 @@
 """kq itself on a cluster: its objects installed, webhook and manager as processes of their own."""
 
 import http.client
-import socket
 import sys
-import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -14,7 +11,7 @@ from typing import Any, Self
 
 import yaml
 
-from controlplane import processes
+from controlplane import probes, processes
 from controlplane.cluster import Cluster
 from controlplane.components import HOST
 from controlplane.errors import ControlPlaneError
@@ -33,7 +30,6 @@ TOKEN_SECONDS = 8 * 3600
 KQ = (sys.executable, "-m", "kq")
 READY_SECONDS = 30.0
 GRACE_SECONDS = 15.0
-POLL_SECONDS = 0.05
 
 
 @dataclass(slots=True, kw_only=True)
@@ -74,14 +70,15 @@ class Kq:
         self.cluster.kubectl("apply", "-k", str(OVERLAY))
         for path in KINDS:
             # Until its storage is up a new kind answers 404 and then 429.
-            _until(partial(_answers, self.cluster, path), f"{path} is served")
+            served = partial(probes.serves, self.cluster, path)
+            probes.until(served, f"{path} is served", READY_SECONDS)
         if self.as_accounts:
             for name, account in ACCOUNTS.items():
                 self._write_kubeconfig(name, account)
 
     def start_webhook(self) -> None:
         """Issues a certificate, starts the process, lets the API server know where it is."""
-        tls, port, health = self.folder / "tls", *free_ports(2)
+        tls, port, health = self.folder / "tls", *probes.free_ports(2)
         self._run("certs", "issue", "--out", str(tls))
         command = (
             *("webhook", "--tls-dir", str(tls), "--bind-address", f"{HOST}:{port}"),
@@ -93,14 +90,21 @@ class Kq:
         self.cluster.api(
             "PATCH",
             CONFIGURATION,
-            [{"op": "replace", "path": "/webhooks/0/clientConfig/service/port", "value": port}],
+            [
+                {
+                    "op": "replace",
+                    "path": f"/webhooks/{number}/clientConfig/service/port",
+                    "value": port,
+                }
+                for number in range(len(self.cluster.api("GET", CONFIGURATION)["webhooks"]))
+            ],
             content_type="application/json-patch+json",
         )
         self._run("certs", "issue", "--out", str(tls), "--inject")
 
     def start_manager(self, *arguments: str, wait: bool = True) -> None:
         """Starts the process; returns when it decides, unless told not to wait."""
-        metrics, health = free_ports(2)
+        metrics, health = probes.free_ports(2)
         self.manager_ports = (metrics, health)
         command = (
             *("manager", "--metrics-bind-address", f"{HOST}:{metrics}"),
@@ -137,7 +141,7 @@ class Kq:
 
     def metrics(self) -> str:
         """What the manager's /metrics shows."""
-        return _get(self.manager_ports[0], "/metrics")[1]
+        return probes.get(self.manager_ports[0], "/metrics")[1]
 
     def errors(self) -> list[str]:
         """Every line in which one of the processes so far told of an error."""
@@ -191,45 +195,6 @@ class Kq:
     def _wait_ready(self, process: Process, port: int) -> None:
         def ready() -> bool:
             processes.check(process)
-            return _get(port, "/readyz")[0] == http.HTTPStatus.OK
+            return probes.get(port, "/readyz")[0] == http.HTTPStatus.OK
 
-        _until(ready, f"{process.name} is ready; its log is {process.log}")
-
-
-def free_ports(count: int) -> tuple[int, ...]:
-    """Ports on loopback that nobody listens on, all different."""
-    sockets = [socket.socket() for _ in range(count)]
-    try:
-        for each in sockets:
-            each.bind((HOST, 0))
-        return tuple(each.getsockname()[1] for each in sockets)
-    finally:
-        for each in sockets:
-            each.close()
-
-
-def _answers(cluster: Cluster, path: str) -> bool:
-    with suppress(ControlPlaneError):
-        cluster.api("GET", f"{path}?limit=1")
-        return True
-    return False
-
-
-def _get(port: int, path: str) -> tuple[int, str]:
-    connection = http.client.HTTPConnection(HOST, port, timeout=5)
-    try:
-        connection.request("GET", path)
-        response = connection.getresponse()
-        return response.status, response.read().decode()
-    except OSError:
-        return 0, ""
-    finally:
-        connection.close()
-
-
-def _until(holds: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + READY_SECONDS
-    while not holds():
-        if time.monotonic() > deadline:
-            raise ControlPlaneError(f"waited {READY_SECONDS:.0f} s in vain until {what}")
-        time.sleep(POLL_SECONDS)
+        probes.until(ready, f"{process.name} is ready; its log is {process.log}", READY_SECONDS)

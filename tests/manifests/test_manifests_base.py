@@ -94,8 +94,15 @@ def test_the_manager_writes_jobs_only_by_patch_and_pods_never():
         for verb, _, resource, _ in rights(named("ClusterRole", "koord-queue"))
         if verb in WRITE
     }
-    assert {each for each in written if each[1].startswith(("jobs", "pods"))} == {
-        ("patch", "jobs"),
+    kinds = {
+        each.plural for one in make_integrations(INTEGRATIONS, JobOptions()) for each in one.kinds
+    }
+    of_jobs = {each for each in written if each[1].partition("/")[0] in {*kinds, "pods"}}
+    assert {verb for verb, _ in of_jobs} == {"patch"}
+    assert {resource for _, resource in of_jobs if "/" not in resource} == kinds
+    shown = {"tfjobs", "pytorchjobs", "mpijobs", "xgboostjobs", "paddlejobs"}
+    assert {resource for _, resource in of_jobs if "/" in resource} == {
+        f"{each}/status" for each in shown
     }
 
 
@@ -245,7 +252,7 @@ def test_each_kind_has_its_webhook():
         for rule in hook["rules"]
     ]
     assert rules == [
-        ([each.group], [one.version for one in integration.kinds], [each.plural])
+        ([each.group], list(dict.fromkeys(one.version for one in integration.kinds)), [each.plural])
         for integration in make_integrations(INTEGRATIONS, JobOptions())
         for each in integration.kinds[:1]
     ]
@@ -298,12 +305,13 @@ def test_the_local_overlay_calls_a_process_on_this_machine():
         for patch in kustomization["patches"]
     }
     (service,) = patches["Service", "koord-queue-webhook"]
-    (port,) = patches["MutatingWebhookConfiguration", "koord-queue"]
+    ports = patches["MutatingWebhookConfiguration", "koord-queue"]
     assert service["value"]["type"] == "ExternalName"
     assert service["value"]["externalName"] == "localhost"
-    assert port["value"] == service["value"]["ports"][0]["port"] == 9443
-    assert port["path"] == "/webhooks/0/clientConfig/service/port"
-    assert len(hooks()) == 1
+    assert {port["value"] for port in ports} == {service["value"]["ports"][0]["port"]} == {9443}
+    assert [port["path"] for port in ports] == [
+        f"/webhooks/{number}/clientConfig/service/port" for number in range(len(hooks()))
+    ]
     assert patches["Deployment", None]["$patch"] == "delete"
 
 
