@@ -12,10 +12,10 @@ KQ = sorted(path for path in (ROOT / "kq").rglob("*.py") if "__pycache__" not in
 MODULE_LINES = 250
 LARGE = {
     "kq/decide/jobs.py": 260,
-    "kq/core/model.py": 330,
+    "kq/core/model.py": 360,
     "kq/decide/book.py": 400,
     "kq/kube/client.py": 310,
-    "kq/kube/informer.py": 320,
+    "kq/kube/informer.py": 350,
     "kq/metrics.py": 300,
     "kq/reconcile/execute.py": 300,
     "kq/reconcile/wiring.py": 300,
