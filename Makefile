@@ -32,7 +32,7 @@ demo: install ## what kq does, in ten seconds: two teams on a simulated cluster;
 demo-cluster: install ## two jobs wait their turn on a real control plane; ends by itself
 	@PYTHONPATH=tests:. $(BIN)/python -m demo
 
-test: install ## all tests; builds the control plane first if it is not in the cache
+test: install ## all tests; builds what is missing: the control plane first, operators meanwhile
 	@$(PLANE) build
 	$(PYTEST) -q -n 2 --dist loadfile
 

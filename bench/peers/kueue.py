@@ -12,7 +12,7 @@ import yaml
 from controlplane import pki, processes
 from controlplane.cluster import Cluster
 from controlplane.components import HOST
-from controlplane.kq import free_ports
+from controlplane.probes import free_ports
 from controlplane.processes import Process
 
 from bench.failure import BenchError

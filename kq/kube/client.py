@@ -12,7 +12,7 @@ import msgspec
 from kq.core.kinds import Object, ResourceKind
 from kq.errors import DecodeError
 from kq.kube.connection import Connection
-from kq.kube.errors import Indeterminate, NotFound
+from kq.kube.errors import Indeterminate, NotFound, Unserved
 from kq.kube.lane import Lane
 from kq.kube.requests import (
     FIELD_MANAGER,
@@ -286,14 +286,21 @@ class Client:
 
     async def _ask(self, request: PreparedRequest, body: object, into: type[T], options: Send) -> T:
         content = None if body is None else msgspec.json.encode(body)
-        answer = await self._transport.send(request, content, Options(**options))
+        try:
+            answer = await self._transport.send(request, content, Options(**options))
+        except NotFound as err:
+            if request.method == "GET" or err.details.get("name"):
+                raise
+            # Kinds of CRDs are answered so while the API server starts: nothing is gone.
+            raise Unserved(err.message, code=err.code, reason=err.reason) from err
         return _decode(request, answer, into)
 
 
 def _decode(request: PreparedRequest, answer: bytes, into: type[T]) -> T:
-    if into is bytes:
-        return answer  # type: ignore[return-value]
     try:
+        if into is bytes:
+            msgspec.json.decode(answer, type=msgspec.Raw)
+            return answer  # type: ignore[return-value]
         return msgspec.json.decode(answer, type=into)
     except msgspec.ValidationError as err:
         raise DecodeError(f"{request.path}: {err}") from err

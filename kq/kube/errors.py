@@ -5,6 +5,7 @@ ApiError
 ├── Unauthorized        401   the token was read again, and refused again
 ├── Forbidden           403
 ├── NotFound            404
+├── Unserved            404   to a write: not of the object, of its kind
 ├── Conflict            409   changed since it was read, or another object by UID
 ├── AlreadyExists       409
 ├── Gone                410   the version asked for is forgotten: list anew
@@ -82,6 +83,10 @@ class Forbidden(ApiError):
 
 class NotFound(ApiError):
     """No such object, or no such kind."""
+
+
+class Unserved(ApiError):
+    """The API server does not serve the kind, perhaps not yet: no word about the object."""
 
 
 class Conflict(ApiError):

@@ -8,12 +8,13 @@ import re
 import shutil
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 
-from controlplane import toolchain
+from controlplane import edits, leash, toolchain
+from controlplane.edits import Edit
 from controlplane.errors import BuildError
 
 Say = Callable[[str], None]
@@ -32,11 +33,13 @@ class Module:
     linker_flags: str = "-s -w"
     effort: str = "about 6 minutes on two cores"
     """How long a person waits for the first build."""
+    edits: Sequence[Edit] = ()
 
     def key(self) -> str:
         """The digest of all that decides how the binaries come out."""
         digest = hashlib.sha256()
-        for text in (self.go_mod(), self.go_sum(), *self.flags(), *self.tools.values()):
+        texts = [self.go_mod(), self.go_sum(), *self.flags(), *self.tools.values()]
+        for text in (*texts, *(each for edit in self.edits for each in astuple(edit))):
             digest.update(text.encode() + b"\0")
         return digest.hexdigest()[:16]
 
@@ -97,19 +100,26 @@ def cache_folder(environ: Mapping[str, str]) -> Path:
     return Path(environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kq"
 
 
+def is_built(module: Module, environ: Mapping[str, str]) -> bool:
+    """Whether the module's binaries are in the cache."""
+    return _target(module, environ).exists()
+
+
 def ensure_binaries(module: Module, environ: Mapping[str, str], say: Say) -> Path:
     """The folder of the module's binaries; builds those that are not there yet."""
     if assets := environ.get("KUBEBUILDER_ASSETS"):
         return ready_made(module, Path(assets))
-    home = cache_folder(environ) / module.name
-    folder = home / module.key() / "bin"
-    if folder.exists():
-        return folder
-    home.mkdir(parents=True, exist_ok=True)
-    with _locked(home / f"{module.key()}.lock", say):
-        if not folder.exists():
-            _build(module, folder.parent, environ, say)
-    return folder
+    target = _target(module, environ)
+    if not target.exists():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with _locked(target.with_suffix(".lock"), say):
+            if not target.exists():
+                _build(module, target, environ, say)
+    return target / "bin"
+
+
+def _target(module: Module, environ: Mapping[str, str]) -> Path:
+    return cache_folder(environ) / module.name / module.key()
 
 
 def ready_made(module: Module, folder: Path) -> Path:
@@ -174,27 +184,36 @@ def _build(module: Module, target: Path, environ: Mapping[str, str], say: Say) -
     say(f"building {', '.join(module.tools)} with {go}; {module.effort}, once only")
     say(f"into {target}, log {log}")
     try:
+        edited = partial / "edited"
+        flags = [*module.flags(), *_edited(module, edited, environ, say)]
         for position, (name, package) in enumerate(module.tools.items(), start=1):
-            command = [str(go), "build", "-mod=readonly", *module.flags()]
+            command = [str(go), "build", "-mod=readonly", *flags]
             command += ["-o", str(partial / "bin" / name), package]
             title = f"{name} ({position} of {len(module.tools)})"
             with log.open("ab") as output:
-                _follow(
-                    subprocess.Popen(
-                        command,
-                        cwd=module.folder,
-                        env=_build_environment(environ),
-                        stdout=output,
-                        stderr=output,
-                    ),
-                    title,
-                    log,
-                    say,
+                process = subprocess.Popen(
+                    leash.leashed(command),
+                    cwd=module.folder,
+                    env=_build_environment(environ),
+                    stdout=output,
+                    stderr=output,
                 )
+                _follow(process, title, log, say)
+        shutil.rmtree(edited, ignore_errors=True)
         partial.rename(target)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
     say(f"built in {time.monotonic() - started:.0f} s")
+
+
+def _edited(module: Module, folder: Path, environ: Mapping[str, str], say: Say) -> Sequence[str]:
+    if not module.edits:
+        return ()
+    sources = {
+        name: source_folder(module, name, environ, say)
+        for name in {edit.module for edit in module.edits}
+    }
+    return edits.flags(module.go_mod(), module.go_sum(), module.edits, sources, folder)
 
 
 def _build_environment(environ: Mapping[str, str]) -> dict[str, str]:

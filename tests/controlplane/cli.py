@@ -15,10 +15,14 @@ from pathlib import Path
 from controlplane import build, components, plane, processes
 from controlplane.cluster import Cluster
 from controlplane.errors import ControlPlaneError
+from controlplane.operators import OPERATORS, chosen, program
+from controlplane.operators.crew import Crew
 from controlplane.plane import ControlPlane
 
 NOT_RUNNING = 3
 """The exit code of status when there is nothing, as with init scripts."""
+
+COMPONENTS = frozenset(components.COMMANDS)
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -30,7 +34,7 @@ def main(arguments: Sequence[str]) -> int:
         tell(f"error: {err}")
         return 1
     except KeyboardInterrupt:
-        tell("interrupted; nothing was left running")
+        tell("interrupted; nothing was left half-started")
         return 130
 
 
@@ -40,14 +44,22 @@ def tell(line: str) -> None:
 
 
 def build_binaries(options: argparse.Namespace, environ: Mapping[str, str]) -> int:
-    """Makes sure that the binaries are there, and prints their folder."""
+    """Makes sure that the binaries are there, and prints their folders."""
+    operators = chosen(options.operators.split(","))
     print(build.ensure_binaries(build.control_plane_module(), environ, tell))
+    for each in operators:
+        print(program.ensure_binary(each, environ, tell).parent)
     return 0
 
 
 def up(options: argparse.Namespace, environ: Mapping[str, str]) -> int:
-    """Starts a control plane that stays, unless it runs already; prints how to use it."""
+    """Starts what is asked for and does not run yet, and lets it stay; prints how to use it."""
+    operators = [each.name for each in chosen(options.operators.split(","))]
     if existing := environ.get("KQ_TEST_KUBECONFIG"):
+        if operators:
+            raise ControlPlaneError(
+                f"KQ_TEST_KUBECONFIG names {existing}: operators are started beside our own only"
+            )
         tell(f"KQ_TEST_KUBECONFIG names an existing cluster, {existing}: nothing to start")
         print(f"export KUBECONFIG={existing}")
         return 0
@@ -67,6 +79,7 @@ def up(options: argparse.Namespace, environ: Mapping[str, str]) -> int:
             tell(f"it is up after {time.monotonic() - started:.1f} s; logs: {standing.logs}")
         else:
             tell(f"the control plane {standing.name} is up already; logs: {standing.logs}")
+        standing.crew(environ, binaries).ensure(*operators)
         _print_environment(standing.kubeconfig, binaries, environ)
     return 0
 
@@ -91,7 +104,8 @@ def status(options: argparse.Namespace, environ: Mapping[str, str]) -> int:
             print(f"{process.name:<24} {_condition(process)}")
         if not started:
             tell(f"no control plane {standing.name} is running")
-        return 0 if standing.is_whole() else NOT_RUNNING
+        lost = [each for each in started if not processes.is_running(each)]
+        return 0 if standing.is_whole() and not lost else NOT_RUNNING
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,17 +124,25 @@ class _Standing:
         return self.folder / "logs"
 
     def is_whole(self) -> bool:
-        """Whether all processes run and the API server answers."""
+        """Whether the control plane's own processes run and the API server answers."""
         started = processes.load(plane.state_file(self.folder))
-        if [process.name for process in started] != list(components.COMMANDS):
-            return False
-        if not all(processes.is_running(process) for process in started):
+        if not {each.name for each in started if processes.is_running(each)} >= COMPONENTS:
             return False
         try:
             Cluster.of(self.kubeconfig).api("GET", "/readyz")
         except (ControlPlaneError, OSError):
             return False
         return True
+
+    def crew(self, environ: Mapping[str, str], binaries: Path) -> Crew:
+        """The operators beside it."""
+        return Crew(
+            cluster=Cluster.of(self.kubeconfig, kubectl_command=str(binaries / "kubectl")),
+            folder=self.folder,
+            environ=environ,
+            say=tell,
+            leashed=False,
+        )
 
     def clear(self) -> None:
         """Ends what is left of a control plane that lost a part, and says which part."""
@@ -160,10 +182,13 @@ def _condition(process: processes.Process) -> str:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="controlplane", description=__doc__)
     commands = parser.add_subparsers(required=True)
-    commands.add_parser("build", help="make the binaries").set_defaults(run=build_binaries)
+    building = commands.add_parser("build", help="make the binaries")
+    building.set_defaults(run=build_binaries)
     starting = _add(commands, "up", up, "start a control plane that stays")
     starting.add_argument("--audit", action="store_true", help="write an audit log")
     starting.add_argument("--unlimited", action="store_true", help="lift limits, for load tests")
+    for each in (building, starting):
+        each.add_argument("--operators", default="", help=f"of {','.join(OPERATORS)}")
     _add(commands, "down", down, "end it")
     _add(commands, "status", status, "say what runs")
     return parser

@@ -54,15 +54,36 @@ class Cluster:
         return done
 
     def api(
-        self, method: str, path: str, body: object = None, *, content_type: str | None = None
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        *,
+        content_type: str | None = None,
+        accept: str = "application/json",
     ) -> Object:
-        """The answer to one request; raises Refused on an error. A PATCH is a merge patch."""
-        status, text = self._request(method, path, body, content_type)
+        """The answer to one request; raises Refused on an error. A PATCH is a merge patch.
+
+        A body that is text already is sent as it is.
+        """
+        status, text = self._request(method, path, body, content_type, accept)
         answer = json.loads(text) if text.startswith("{") else {"message": text}
         if status >= 400:
             reason = answer.get("reason", "Error")
             raise Refused(status, reason, f"{method} {path}: {answer.get('message', '')}")
         return dict(answer)
+
+    def lines(self, path: str) -> list[Object]:
+        """The answer to one request that has an object a line, as that to a watch has."""
+        status, text = self._request("GET", path, None, None, "application/json")
+        if status >= 400:
+            raise Refused(status, "Error", f"GET {path}: {text}")
+        return [json.loads(line) for line in text.splitlines()]
+
+    def apply(self, path: str, made: Object) -> Object:
+        """Makes the object at a path, or makes it anew as far as it was made here before."""
+        query, content_type = "fieldManager=kq&force=true", "application/apply-patch+yaml"
+        return self.api("PATCH", f"{path}?{query}", made, content_type=content_type)
 
     def wait(
         self, path: str, condition: Callable[[Object], object], *, seconds: float = 30.0
@@ -104,10 +125,10 @@ class Cluster:
                     yield json.loads(line)
 
     def _request(
-        self, method: str, path: str, body: object, content_type: str | None
+        self, method: str, path: str, body: object, content_type: str | None, accept: str
     ) -> tuple[int, str]:
         server = urlsplit(self.access.server)
-        headers = {"Accept": "application/json"}
+        headers = {"Accept": accept}
         if self.access.token:
             headers["Authorization"] = f"Bearer {self.access.token}"
         if body is not None:
@@ -117,7 +138,7 @@ class Cluster:
             server.netloc, context=self.access.tls, timeout=self.request_seconds
         )
         try:
-            data = None if body is None else json.dumps(body)
+            data = body if body is None or isinstance(body, str) else json.dumps(body)
             connection.request(method, server.path + path, data, headers)
             response = connection.getresponse()
             return response.status, response.read().decode()

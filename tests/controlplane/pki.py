@@ -7,7 +7,7 @@ from pathlib import Path
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 # Certificates for loopback, in a folder of one user: they live as long as that folder does.
@@ -24,6 +24,10 @@ SERVER_NAMES = (
 )
 
 
+PrivateKey = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
+PublicKey = ec.EllipticCurvePublicKey | rsa.RSAPublicKey
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pair:
     """A certificate and its private key, both PEM."""
@@ -35,12 +39,20 @@ class Pair:
 class Authority:
     """A certificate authority that lives in memory."""
 
-    def __init__(self, name: str) -> None:
-        self._key = ec.generate_private_key(ec.SECP256R1())
+    def __init__(
+        self,
+        name: str,
+        *,
+        key: PrivateKey | None = None,
+        names: tuple[x509.GeneralName, ...] = (),
+    ) -> None:
+        self._key = key or ec.generate_private_key(ec.SECP256R1())
         self._subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
         builder = _builder(self._subject, self._subject, self._key.public_key())
         builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=None), True)
         builder = builder.add_extension(_key_usage(signs_certificates=True), True)
+        if names:
+            builder = builder.add_extension(x509.SubjectAlternativeName(names), False)
         self._certificate = builder.sign(self._key, hashes.SHA256())
 
     @property
@@ -48,9 +60,20 @@ class Authority:
         """The authority's own certificate, PEM."""
         return self._certificate.public_bytes(serialization.Encoding.PEM)
 
-    def server(self, names: tuple[x509.GeneralName, ...] = SERVER_NAMES) -> Pair:
+    @property
+    def pair(self) -> Pair:
+        """The authority itself, for those who are to issue for it."""
+        pem = serialization.PrivateFormat.TraditionalOpenSSL
+        return Pair(certificate=self.certificate, key=_private_pem(self._key, pem))
+
+    def server(
+        self,
+        names: tuple[x509.GeneralName, ...] = SERVER_NAMES,
+        *,
+        subject: str = "kube-apiserver",
+    ) -> Pair:
         """A certificate to serve those names with."""
-        return self._issue("kube-apiserver", None, x509.SubjectAlternativeName(names))
+        return self._issue(subject, None, x509.SubjectAlternativeName(names))
 
     def client(self, user: str, group: str | None = None) -> Pair:
         """A certificate to log in with as that user."""
@@ -79,6 +102,11 @@ class Authority:
         )
 
 
+def rsa_key() -> rsa.RSAPrivateKey:
+    """A key of the old kind, for those who know no other."""
+    return rsa.generate_private_key(public_exponent=65537, key_size=2048)
+
+
 def signing_pair() -> Pair:
     """A key pair for ServiceAccount tokens; the public key stands in the certificate's place."""
     key = ec.generate_private_key(ec.SECP256R1())
@@ -97,7 +125,7 @@ def write(pair: Pair, folder: Path, name: str) -> None:
 
 
 def _builder(
-    subject: x509.Name, issuer: x509.Name, public_key: ec.EllipticCurvePublicKey
+    subject: x509.Name, issuer: x509.Name, public_key: PublicKey
 ) -> x509.CertificateBuilder:
     return (
         x509.CertificateBuilder()
@@ -125,9 +153,7 @@ def _key_usage(*, signs_certificates: bool) -> x509.KeyUsage:
     )
 
 
-def _private_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
-    return key.private_bytes(
-        serialization.Encoding.PEM,
-        serialization.PrivateFormat.PKCS8,
-        serialization.NoEncryption(),
-    )
+def _private_pem(
+    key: PrivateKey, pem: serialization.PrivateFormat = serialization.PrivateFormat.PKCS8
+) -> bytes:
+    return key.private_bytes(serialization.Encoding.PEM, pem, serialization.NoEncryption())

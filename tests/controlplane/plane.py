@@ -112,7 +112,10 @@ def stop(folder: Path) -> list[Process]:
     """Ends what was started in a folder, last first, by whomever; returns what was running."""
     running = _running(folder)
     for process in reversed(processes.load(state_file(folder))):
-        processes.end(process, GRACE_SECONDS)
+        if process.expendable:
+            processes.kill(process)
+        else:
+            processes.end(process, GRACE_SECONDS)
     state_file(folder).unlink(missing_ok=True)
     return running
 

@@ -4,7 +4,6 @@ import json
 import os
 import select
 import signal
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
@@ -25,6 +24,8 @@ class Process:
     started: int
     """Clock ticks between boot and start, as in /proc/<pid>/stat."""
     log: str
+    expendable: bool = False
+    """May be killed without being asked to end first."""
 
 
 def start(
@@ -34,11 +35,10 @@ def start(
     *,
     leashed: bool,
     environment: Mapping[str, str] | None = None,
+    expendable: bool = False,
 ) -> Process:
     """Starts a command in a session of its own; leashed, it dies with this process."""
-    argv = list(command)
-    if leashed:
-        argv = [sys.executable, "-I", "-S", leash.__file__, str(os.getpid()), *argv]
+    argv = leash.leashed(command) if leashed else list(command)
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
     pid = os.posix_spawn(
         argv[0],
@@ -52,7 +52,9 @@ def start(
         setsid=True,
         setsigmask=(),
     )
-    return Process(name=name, pid=pid, started=_stat(pid).started, log=str(log))
+    return Process(
+        name=name, pid=pid, started=_stat(pid).started, log=str(log), expendable=expendable
+    )
 
 
 @contextmanager

@@ -9,6 +9,7 @@ import pytest
 
 from controlplane import build
 from controlplane.build import Module
+from controlplane.edits import Edit
 from controlplane.errors import BuildError
 
 GO = """#!/bin/sh
@@ -125,6 +126,54 @@ def test_another_dependency_gives_another_key(module: Module, file: str) -> None
 
 def test_other_flags_give_another_key(module: Module) -> None:
     assert replace(module, linker_flags="-s").key() != module.key()
+
+
+def editable(module: Module, folder: Path) -> Module:
+    """The module with an edit of a dependency that Go keeps read-only."""
+    kept = folder / "kept"
+    (kept / "cmd").mkdir(parents=True)
+    (kept / "cmd" / "main.go").write_text("port = 8080\n")
+    for path in (kept / "cmd" / "main.go", kept / "cmd", kept):
+        path.chmod(path.stat().st_mode & 0o555)
+    edit = Edit(module="a.b/c", file="cmd/main.go", old="port = 8080", new="port = 0")
+    return replace(module, edits=(edit,))
+
+
+GO_WITH_MODULES = """#!/bin/sh
+case "$1" in
+version) echo go version go1.99.0 linux/amd64; exit;;
+mod) echo '{{"Dir": "{folder}/kept"}}'; exit;;
+esac
+while [ "$1" != -modfile ]; do shift; done
+copy=$(sed -n 's/^replace a.b.c => //p' "$2")
+while [ "$1" != -o ]; do shift; done
+cp "$copy/cmd/main.go" "$2"
+"""
+
+
+def test_a_dependency_is_built_as_edited(
+    module: Module, environ: dict[str, str], tmp_path: Path
+) -> None:
+    edited = editable(module, tmp_path)
+    (tmp_path / "go").write_text(GO_WITH_MODULES.format(folder=tmp_path))
+    (tmp_path / "go").chmod(0o755)
+    folder = build.ensure_binaries(edited, environ, lambda line: None)
+    assert (folder / "one").read_text() == "port = 0\n"
+    assert (tmp_path / "kept" / "cmd" / "main.go").read_text() == "port = 8080\n"
+    left = {path.name for path in (tmp_path / "cache" / "example").iterdir()}
+    assert left == {edited.key(), f"{edited.key()}.lock", f"{edited.key()}.log"}
+    assert edited.key() != module.key()
+
+
+def test_an_edit_that_no_longer_fits_is_told(
+    module: Module, environ: dict[str, str], tmp_path: Path
+) -> None:
+    edited = editable(module, tmp_path)
+    edited = replace(edited, edits=(replace(edited.edits[0], old="port = 9090"),))
+    (tmp_path / "go").write_text(GO_WITH_MODULES.format(folder=tmp_path))
+    (tmp_path / "go").chmod(0o755)
+    with pytest.raises(BuildError, match=r"main.go does not hold 'port = 9090' once"):
+        build.ensure_binaries(edited, environ, lambda line: None)
 
 
 def test_the_control_plane_is_stamped_with_the_version_that_go_mod_pins() -> None:

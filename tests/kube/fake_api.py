@@ -205,7 +205,8 @@ class FakeApi:
             return self.create(plural, seen.body)
         key = f"{namespace or ''}/{name}"
         if key not in self.objects.get(plural, {}):
-            return status(404, "NotFound", f'{plural} "{name}" not found')
+            details = {"name": name, "kind": plural}
+            return status(404, "NotFound", f'{plural} "{name}" not found', details=details)
         return self.act(plural, key, seen)
 
     def act(self, plural: str, key: str, seen: Seen) -> web.Response:

@@ -20,6 +20,7 @@ from kq.kube.errors import (
     NotFound,
     ServerError,
     TooManyRequests,
+    Unserved,
 )
 
 pytestmark = pytest.mark.looptime
@@ -60,6 +61,32 @@ async def test_an_answer_that_is_no_json_leaves_the_outcome_open(
     api.fail(text(200, "<html>log in first</html>"))
     with pytest.raises(Indeterminate, match="no JSON"):
         await client.create(JOB, {"metadata": {"name": "a", "namespace": "ns"}}, "ns")
+
+
+async def test_a_write_whose_raw_answer_is_cut_off_leaves_the_outcome_open(
+    api: FakeApi, client: Client
+) -> None:
+    api.fail(text(200, '{"metadata": {"name": '))
+    with pytest.raises(Indeterminate, match="no JSON"):
+        await client.create(JOB, {"metadata": {"name": "a"}}, "ns", into=bytes)
+
+
+async def test_a_write_of_a_kind_that_is_not_served_says_nothing_of_the_object(
+    api: FakeApi, client: Client
+) -> None:
+    api.put("jobs", "a")
+    api.absent.add("jobs")
+    with pytest.raises(Unserved, match="page not found"):
+        await client.merge_patch(JOB, "a", "ns", {"spec": {"suspend": True}})
+    with pytest.raises(Unserved):
+        await client.delete(JOB, "a", "ns")
+    with pytest.raises(Unserved):
+        await client.create(JOB, {"metadata": {"name": "b"}}, "ns")
+    with pytest.raises(NotFound):
+        await client.get(JOB, "a", "ns")
+    api.absent.clear()
+    with pytest.raises(NotFound):
+        await client.merge_patch(JOB, "b", "ns", {"spec": {"suspend": True}})
 
 
 async def test_create_names_the_field_manager(api: FakeApi, client: Client) -> None:

@@ -7,6 +7,7 @@ import pytest
 from fake_api import FakeApi, answer, event, hang_up, names, stream, text, until
 from follow import View, disconnected, following, is_list, is_second_page, is_watch
 
+from kq.core.kinds import JOB, ResourceKind
 from kq.kube.client import Client
 from kq.kube.replica import Change
 
@@ -312,3 +313,48 @@ async def test_a_selector_and_a_namespace_reach_list_and_watch(
             assert seen.path == "/apis/batch/v1/namespaces/ns/jobs"
             assert seen.query["labelSelector"] == "a=b"
             assert seen.query["fieldSelector"] == "c=d"
+
+
+V1 = ResourceKind("batch", "v1", "Job", "oldjobs")
+
+
+async def test_the_first_version_that_is_served_is_followed(api: FakeApi, client: Client) -> None:
+    """Spec 4.7, 8.1."""
+    api.absent.add("jobs")
+    api.put("oldjobs", "a")
+    async with following(client, optional=True, versions=[JOB, V1]) as seen:
+        await until(lambda: seen.told == ["=a"])
+        assert seen.informer.kind == V1
+        assert seen.informer.available
+
+
+async def test_a_kind_that_was_removed_is_told_as_gone_and_found_again(
+    api: FakeApi, client: Client
+) -> None:
+    """Spec 4.7."""
+    removed: list[ResourceKind] = []
+
+    async def is_removed(kind: ResourceKind) -> bool:
+        removed.append(kind)
+        return True
+
+    api.put("jobs", "a")
+    async with following(client, optional=True, is_removed=is_removed) as seen:
+        await until(lambda: api.watchers)
+        api.absent.add("jobs")
+        api.end_watches()
+        await until(lambda: seen.told == ["=a", "-a"], 10)
+        assert removed == [JOB]
+        api.absent.clear()
+        await until(lambda: seen.told[2:] == ["+a"], 70)
+
+
+async def test_an_absent_kind_without_objects_is_not_asked_about(
+    api: FakeApi, client: Client
+) -> None:
+    async def is_removed(kind: ResourceKind) -> bool:
+        raise AssertionError(kind)
+
+    api.absent.add("jobs")
+    async with following(client, optional=True, is_removed=is_removed) as seen:
+        assert not seen.informer.available

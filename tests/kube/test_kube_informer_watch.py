@@ -185,8 +185,6 @@ async def test_a_watch_broken_in_the_middle_goes_on_at_its_last_version(
 @pytest.mark.parametrize(
     "line",
     [
-        pytest.param(b"garbage", id="no json"),
-        pytest.param(b'{"type":"ADDED"}', id="no object"),
         pytest.param(event("ADDED", {"kind": "Table", "metadata": {"name": "x"}}), id="table"),
         pytest.param(event("FOO", {"kind": "Job", "metadata": {"name": "x"}}), id="unknown type"),
         pytest.param(
@@ -213,6 +211,28 @@ async def test_a_line_that_cannot_be_used_is_counted_and_the_watch_goes_on(
         assert seen.told == ["+b"]
         assert seen.metrics.dropped == 1
         assert len(api.watches()) == 1
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        pytest.param(b"garbage", id="no json"),
+        pytest.param(b'{"type":"ADDED"}', id="no object"),
+        pytest.param(b'{"type":"ADDED","object":{"kind":"Job","metad', id="half a line"),
+    ],
+)
+async def test_what_a_line_in_pieces_was_to_tell_is_told_by_a_list(
+    api: FakeApi, client: Client, line: bytes
+) -> None:
+    async with following(client) as seen:
+        await until(lambda: api.watchers)
+        api.send(line + b"\n")
+        await until(lambda: len(api.watches()) == 2, 10)
+        assert len(api.lists()) == 2
+        api.put("jobs", "b")
+        await until(lambda: seen.told)
+        assert seen.told == ["+b"]
+        assert seen.informer.healthy
 
 
 async def test_pauses_are_short_again_after_two_good_minutes(api: FakeApi, client: Client) -> None:

@@ -42,9 +42,7 @@ def test_a_bookmark_moves_the_version_and_says_nothing() -> None:
     "bad",
     [
         b"",
-        b"nonsense",
-        b"[]",
-        b'{"type": "ADDED"}',
+        b"\n",
         b'{"type": "ADDED", "object": {}}',
         line("ADDED", kind="Table"),
         line("ADDED", kind="Pod"),
@@ -58,6 +56,14 @@ def test_an_unusable_line_is_skipped_and_the_version_stays(bad: bytes) -> None:
     assert (state.version, state.lines) == ("5", 0)
 
 
+@pytest.mark.parametrize("bad", [b"nonsense", b"[]", b'{"type": "ADDED"}', line("ADDED")[:40]])
+def test_after_a_line_that_is_no_event_all_is_listed_anew(bad: bytes) -> None:
+    """Skipped, what it was to tell would be missing until the next list, hours later."""
+    state = WatchState(JOB, "5")
+    assert isinstance(state.line(bad), Relist)
+    assert (state.version, state.lines) == ("5", 0)
+
+
 def test_a_skipped_line_names_its_object_where_it_can() -> None:
     assert WatchState(JOB, "5").line(line("EXPLODED")) == Skipped(
         "ns/a", "event 'EXPLODED' of a 'Job'"
@@ -67,14 +73,14 @@ def test_a_skipped_line_names_its_object_where_it_can() -> None:
 @given(st.binary())
 def test_no_line_whatever_raises(content: bytes) -> None:
     said = WatchState(JOB, "5").line(content)
-    assert isinstance(said, Skipped)
+    assert isinstance(said, Skipped | Relist)
 
 
 @pytest.mark.parametrize(
     ("error", "expected"),
     [
-        (error_line(410, reason="Expired"), Relist("why")),
-        (error_line(410), Relist("why")),
+        (error_line(410, reason="Expired"), Relist("why", expired=True)),
+        (error_line(410), Relist("why", expired=True)),
         (error_line(429, details={"retryAfterSeconds": 4}), Resume(True, 4, "why")),
         (error_line(500, reason="InternalError"), Resume(True, None, "why")),
         (error_line(504, reason="Timeout"), Relist("why")),
@@ -121,6 +127,19 @@ def test_pauses_double_up_to_the_longest() -> None:
     assert taken == [0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 30, 30]
     assert pauses.after_failure(now + 119) == 30
     assert pauses.after_failure(now + 119 + 30 + 121) == 0.8
+
+
+def test_what_expires_after_a_long_failure_is_listed_soon_but_not_over_and_over() -> None:
+    pauses = Pauses(lambda low, high: low)
+    now = 0.0
+    for _ in range(8):
+        now += pauses.after_failure(now)
+    taken = []
+    for _ in range(4):
+        taken.append(pauses.after_failure(now, expired=True))
+        now += taken[-1]
+    assert taken == [0.8, 1.6, 3.2, 6.4]
+    assert pauses.after_failure(now) == 12.8
 
 
 def test_a_pause_is_at_most_doubled_by_chance() -> None:

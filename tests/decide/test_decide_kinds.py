@@ -1,0 +1,174 @@
+"""What only some kinds need: holds that are defied, runs after the end, chores of Workflows."""
+
+import msgspec
+import pytest
+from builders import at, finished_job, job_view, running_job, situation, unit
+from plans import LIVE, event, kinds, one, status
+
+from kq.core import messages
+from kq.core.model import Chore, Condition, Phase
+from kq.decide.actions import (
+    CreateUnit,
+    FreeNodes,
+    LetEnd,
+    LookAgain,
+    PatchStatus,
+    ReleaseJob,
+    ShowWaiting,
+    TellJob,
+)
+from kq.decide.plan import plan_job
+from kq.decide.situation import PodFacts
+
+RUNS = {"phase": Phase.RUNNING, "cpu": 1}
+MARK = "Evicted"
+
+
+def waits(job, **fields):
+    return situation(job, unit(), **fields)
+
+
+def conditions(now):
+    return {each["type"]: (each["status"], each["reason"]) for each in status(now)["conditions"]}
+
+
+# -- the condition Queuing (spec 8.8)
+
+
+def test_a_job_that_can_show_it_shows_that_it_waits_once_it_has_its_unit():
+    assert kinds(waits(job_view(queuing=False))) == [ShowWaiting]
+    assert kinds(waits(job_view(queuing=True))) == []
+    assert kinds(waits(job_view(queuing=None))) == []
+    assert kinds(situation(job_view(queuing=False))) == [CreateUnit]
+
+
+def test_a_job_that_was_let_go_shows_nothing():
+    assert ShowWaiting not in kinds(situation(running_job(queuing=False), unit(**RUNS), pods=LIVE))
+
+
+# -- holds that are defied (spec 8.12, row t)
+
+DEFIED = {"pods": PodFacts(live=1, running=1), "defied_since": at(0)}
+
+
+def test_pods_of_a_held_job_are_counted_when_they_do_not_end():
+    now = waits(job_view(), now=at(0.2), **DEFIED)
+    assert status(now)["phase"] == "Running"
+    assert conditions(now)["QuotaReserved"] == ("True", "QuotaReserved")
+    text = messages.m25("Job")
+    assert status(now)["message"] == text
+    assert event(now) == (True, "HoldIneffective", text)
+
+
+def test_pods_that_were_there_get_a_moment_to_end():
+    assert plan_job(waits(job_view(), now=at(0.1), **DEFIED)) == [LookAgain(4.0)]
+
+
+def test_pods_of_an_earlier_grant_are_no_defiance():
+    again = unit(attempts=1)
+    assert plan_job(situation(job_view(), again, now=at(1), **DEFIED)) == []
+
+
+# -- the end of one run is no pass for the next (spec 8.7, rows r and w)
+
+ENDED = {"phase": Phase.SUCCEED, "raw_phase": "Succeed", "message": "Succeeded"}
+
+
+def test_a_job_that_runs_again_after_its_end_is_counted_and_then_stopped():
+    now = situation(running_job(), unit(**ENDED), pods=LIVE)
+    assert status(now)["phase"] == "Running"
+    assert conditions(now)[MARK] == ("True", "Restarted")
+    assert conditions(now)["Finished"] == ("False", "RunsAgain")
+    assert event(now)[1] == "RunningAgain"
+
+
+def test_a_job_that_cannot_be_stopped_is_counted_alone():
+    now = situation(running_job(evictable=False), unit(**ENDED), pods=LIVE)
+    assert status(now)["phase"] == "Running"
+    assert MARK not in conditions(now)
+
+
+@pytest.mark.parametrize(
+    ("job", "pods"),
+    [
+        pytest.param(job_view(), LIVE, id="held"),
+        pytest.param(running_job(), PodFacts(), id="no pods yet"),
+        pytest.param(finished_job(), PodFacts(), id="still ended"),
+    ],
+)
+def test_what_does_not_run_does_not_run_again(job, pods):
+    assert PatchStatus not in kinds(situation(job, unit(**ENDED), pods=pods))
+
+
+def test_once_its_pods_are_gone_it_is_queued_at_its_old_place():
+    marked = unit(**RUNS, conditions=(Condition(MARK, True, "Restarted", messages.M34),))
+    now = situation(job_view(), marked)
+    assert status(now)["phase"] == "Enqueued"
+    assert conditions(now)["QuotaReserved"] == ("False", "Pending")
+    assert status(now)["message"] == messages.M34
+
+
+# -- kinds that suspension does not stop (spec 13.15)
+
+
+def test_a_job_that_cannot_be_stopped_goes_on_and_is_told_once():
+    now = situation(running_job(evictable=False), unit(**RUNS, active=False), pods=LIVE)
+    assert kinds(now) == [PatchStatus, TellJob]
+    assert conditions(now)[MARK] == ("False", "NotEvictable")
+    assert event(now)[1] == "NotEvictable"
+    told = Condition(MARK, False, "NotEvictable", "told")
+    again = unit(**RUNS, active=False, conditions=(told,), pods_running=1)
+    assert plan_job(situation(running_job(evictable=False), again, pods=LIVE)) == []
+
+
+def test_a_job_that_slipped_through_and_cannot_be_stopped_is_counted():
+    job = running_job(evictable=False, released_at=None)
+    assert kinds(situation(job))[0] is CreateUnit
+
+
+# -- chores of Workflows (spec 8.14b-8.16)
+
+
+def test_a_workflow_at_our_suspend_node_goes_on_while_it_holds_quota():
+    job = running_job(chores=(Chore.FREE_NODES,))
+    held = unit(**RUNS, pods_running=1)
+    assert kinds(situation(job, held, pods=LIVE)) == [FreeNodes]
+    assert FreeNodes not in kinds(waits(msgspec.structs.replace(job, suspended=True)))
+
+
+def test_nodes_out_of_reach_are_told_once():
+    job = running_job(chores=(Chore.TELL_OUT_OF_REACH,))
+    now = situation(job, unit(**RUNS, pods_running=1), pods=LIVE)
+    assert status(now)["message"] == messages.M26
+    told = unit(**RUNS, pods_running=1, message=messages.M26)
+    assert plan_job(situation(job, told, pods=LIVE)) == []
+
+
+def test_a_held_workflow_that_was_shut_down_ends_without_a_grant():
+    shut = job_view(chores=(Chore.END,))
+    assert kinds(waits(shut)) == [LetEnd]
+    let_go = msgspec.structs.replace(shut, suspended=False)
+    assert plan_job(waits(let_go)) == []
+
+
+def test_a_workflow_that_was_granted_is_released_whatever_its_shutdown():
+    granted = unit(phase=Phase.DEQUEUED)
+    assert ReleaseJob in kinds(situation(job_view(chores=(Chore.END,)), granted))
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ({"estimated": True}, "MinResourcesMissing"),
+        ({"chores": (Chore.TELL_LOCK,)}, "HoldsLock"),
+    ],
+)
+def test_how_a_workflow_waits_is_told_when_it_is_queued(fields, reason):
+    now = situation(job_view(**fields))
+    assert kinds(now) == [CreateUnit, TellJob]
+    assert one(now, TellJob).reason == reason
+
+
+def test_why_a_job_failed_is_told():
+    now = situation(finished_job(failed=True, note="ValidationFailed: no"), unit(**RUNS))
+    assert status(now)["message"] == "Failed: ValidationFailed: no"
