@@ -13,7 +13,7 @@ MODULE_LINES = 250
 LARGE = {
     "kq/decide/jobs.py": 260,
     "kq/core/model.py": 360,
-    "kq/decide/book.py": 400,
+    "kq/decide/book.py": 410,
     "kq/kube/client.py": 310,
     "kq/kube/informer.py": 350,
     "kq/metrics.py": 300,
@@ -23,7 +23,7 @@ LARGE = {
 }
 """Modules that are one thing although they are long."""
 PACKAGE_MODULES = 13
-FULL_PACKAGES = {"core": 25, "decide": 30, "jobs": 24, "reconcile": 22}
+FULL_PACKAGES = {"core": 25, "decide": 36, "jobs": 24, "reconcile": 22}
 """The vocabulary, the law, one family of kinds a module, and one reconciler a module."""
 PUBLIC_METHODS = 10
 MANY_METHODS = {"Book", "Client", "JobIndex"}

@@ -48,6 +48,9 @@ RELATED_POD_SET = "koord-queue/related-podset-name"
 
 AVAILABLE_QUOTA = "koord-queue/available-quota"
 ALLOWED_NAMESPACES = "koord-queue/allowed-namespaces"
+THRESHOLD = ("koord-queue/priority-threshold", "kube-queue/priority-threshold")
+MAX_DEPTH = ("koord-queue/max-depth", "kube-queue/max-depth")
+WAIT_FOR_PODS = ("koord-queue/wait-for-pods-running", "kube-queue/wait-for-pods-running")
 SKIP_IMPOSSIBLE = ("koord-queue/skip-impossible", "kube-queue/skip-impossible")
 MAX_JOBS = ("koord-queue/max-jobs", "kube-queue/max-jobs")
 DEFAULT_POLICY = "koord-queue/default-policy"

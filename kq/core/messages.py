@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 
 from kq.core import keys
-from kq.core.resources import format_amount
+from kq.core.resources import format_amount, plain
 
 STATUS_LIMIT = 32768
 
@@ -23,6 +23,7 @@ class Reason(StrEnum):
     NOT_FOUND = "QuotaNotFound"
     INVALID = "QuotaInvalid"
     BLOCKED = "Blocked"
+    PODS = "WaitingForPodsRunning"
     STOPPED = "QueueStopped"
     INACTIVE = "Inactive"
     BACKOFF = "BackOff"
@@ -55,7 +56,7 @@ def m1(quota: str, level: str, missing: Sequence[Missing]) -> str:
     listed = "; ".join(
         f"{format_amount(name, need)} {name} requested, "
         f"not enough free of {format_amount(name, limit)}"
-        for name, need, limit in missing
+        for name, need, limit in _plain(missing)
     )
     if level == quota:
         return f"waiting for quota {quota}: {listed}"
@@ -67,9 +68,14 @@ def m2(level: str, missing: Sequence[Missing]) -> str:
     listed = "; ".join(
         f"{format_amount(name, need)} {name} requested, "
         f"but max of quota {level} is {format_amount(name, limit)}"
-        for name, need, limit in missing
+        for name, need, limit in _plain(missing)
     )
     return f"cannot start: {listed}"
+
+
+def _plain(missing: Sequence[Missing]) -> list[Missing]:
+    """With the names that the quota itself has for its resources (spec 20.3)."""
+    return [(plain(name), need, limit) for name, need, limit in missing]
 
 
 def m3(namespace: str) -> str:
@@ -87,6 +93,11 @@ def m4(quota: str, missing: str) -> str:
     return f"quota {missing}, ancestor of {quota}, does not exist"
 
 
+def m4_namespace(namespace: str) -> str:
+    """M4 where quotas are ResourceQuotas."""
+    return f"namespace {namespace} has no ResourceQuota"
+
+
 def m5(namespace: str, quota: str) -> str:
     """The namespace may not use the quota."""
     return f"namespace {namespace} may not use quota {quota}"
@@ -102,6 +113,24 @@ def m6(queue: str, quota: str | None = None) -> str:
 def m7(cycle: Sequence[str]) -> str:
     """The quota's parents go round."""
     return f"quota {cycle[0]} is in a cycle: {' -> '.join((*cycle, cycle[0]))}"
+
+
+def m9(queue: str) -> str:
+    """The Queue starts one unit at a time (spec 10.13)."""
+    return f"queue {queue} waits until all pods of its last started unit run"
+
+
+def m10(quota: str, key: str, container: str, pod_set: str) -> str:
+    """The pods would be refused: a container says nothing of what a ResourceQuota limits."""
+    return (
+        f"resource quota {quota} demands {key} of every container; "
+        f"container {container} of pod set {pod_set} sets none"
+    )
+
+
+def m11(quota: str) -> str:
+    """It fits, but not beside what a high unit waits for (spec 10.11c)."""
+    return f"high-priority units of quota {quota} go first"
 
 
 def m8(queue: str, quota: str) -> str:

@@ -1,6 +1,6 @@
 """The protocols by which policies and quotas are given to those who decide and act."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
@@ -14,11 +14,17 @@ OrderKey = tuple[int, float, str]
 """Sorts units of one Queue: priority descending, creation of the job, key (spec 10.4)."""
 
 
+HIGH, LOW = 0, 1
+"""Ranks: the lists of the policy Intelligent; other policies have only the first."""
+
+
 class Blocking(Enum):
     """What a unit that does not fit means for a later one of the same quota."""
 
     FREE = "free"
     BARRED = "barred"
+    BESIDE = "beside"
+    """It may start only beside the waiting one's request (spec 10.11c)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +44,23 @@ class Problem(msgspec.Struct, frozen=True):
 
 
 class QueuePolicy(Protocol):
-    """An order, and whether one that does not fit holds back those behind it."""
+    """An order, and whether one that does not fit holds back those behind it.
+
+    Policies are compared by value: another threshold is another policy.
+    """
 
     def order_key(self, unit: QueueUnit) -> OrderKey:
-        """Smaller goes first."""
+        """Smaller goes first; all of a smaller rank go before those of a larger one."""
 
-    def blocks(self, waiting: QueueUnit, later: QueueUnit) -> Blocking:
-        """Both of one quota, `waiting` does not fit: may `later` be tried?"""
+    def rank(self, place: OrderKey) -> int:
+        """In which of its lists the policy has the unit of that place; most have only 0."""
+
+    def blocks(self, waiting: int, later: int) -> Blocking:
+        """Of one quota, one of rank `waiting` does not fit: may one of rank `later` be tried?"""
+
+
+PolicyMaker = Callable[[int], QueuePolicy]
+"""Makes a policy for a threshold of priorities (spec 10.11)."""
 
 
 class QuotaPlugin(Protocol):

@@ -9,6 +9,7 @@ import msgspec
 from kq.core import codec, keys
 from kq.core.codec import mapping
 from kq.core.holders import of_app, of_unit
+from kq.core.kinds import POD
 from kq.core.model import Owner, PodView
 from kq.core.podrequests import pod_request
 from kq.core.resources import ZERO, Resources
@@ -98,7 +99,9 @@ def pod_decoder(
         meta = wire.metadata
         owner = _owner_of(meta)
         led = owner is not None and owner.kind in kinds
-        holder = "" if led else _holder(meta)
+        # A driver may be gone before its executors: they say themselves whose they are.
+        by_pod = owner is not None and owner.kind == POD.kind
+        holder = _holder(meta) if by_pod or not led else ""
         counts = led or bool(holder) or counts_foreign
         return _view(wire, owner, holder) if counts else None
 

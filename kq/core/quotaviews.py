@@ -1,24 +1,88 @@
-"""ElasticQuotas read into views; a limit that cannot be read never counts as no limit."""
+"""Quotas read into views; a limit that cannot be read never counts as no limit."""
 
 from collections.abc import Mapping
+from datetime import datetime
 
 import msgspec
 
 from kq.core import codec, keys
-from kq.core.codec import mapping
+from kq.core.codec import listed, mapping
 from kq.core.model import Quota
-from kq.core.resources import Resources, format_amount, parse_resources
+from kq.core.resources import Resources, format_amount, in_order, parse_resources
 from kq.core.views import decode_object
 from kq.errors import DecodeError
 
 MAX_ANNOTATION = 16 * 1024
 
 
+class QuotaTree(msgspec.Struct, frozen=True, kw_only=True):
+    """An ElasticQuotaTree: its nodes in document order, each a quota that has its path as name."""
+
+    namespace: str
+    name: str
+    uid: str
+    resource_version: str
+    created: datetime
+    nodes: tuple[Quota, ...]
+    defects: tuple[str, ...] = ()
+
+
+class Scope(msgspec.Struct, frozen=True):
+    """What a pod must be for a ResourceQuota to be about it (spec 11.15)."""
+
+    name: str
+    operator: str = "Exists"
+    values: tuple[str, ...] = ()
+
+
+class ResourceQuota(msgspec.Struct, frozen=True, kw_only=True):
+    """A limit for the pods of its namespace that all its scopes match."""
+
+    namespace: str
+    name: str
+    uid: str
+    resource_version: str
+    created: datetime
+    limit: Resources
+    scopes: tuple[Scope, ...] = ()
+    defects: tuple[str, ...] = ()
+
+
+QuotaView = Quota | QuotaTree | ResourceQuota
+"""The objects that quotas are read from, one kind in each mode (spec 11.1)."""
+
+
+class Bounds(msgspec.Struct, frozen=True):
+    """What a quota may use, what it is guaranteed, and what of that cannot be meant."""
+
+    limit: Resources
+    minimum: Resources
+    defects: tuple[str, ...]
+
+
 def quota(raw: bytes) -> Quota:
     """An ElasticQuota; a limit that cannot be read counts as 0, a min that cannot as none."""
     body = decode_object(raw)
-    meta, spec = mapping(body, "metadata"), mapping(body, "spec")
-    labels = codec.strings(meta.get("labels"))
+    meta = mapping(body, "metadata")
+    labels, annotations = (codec.strings(meta.get(key)) for key in ("labels", "annotations"))
+    bounds = bounds_of(mapping(body, "spec"))
+    mapped, bad_mapping = mapped_namespaces(annotations)
+    return Quota(
+        **codec.metadata(meta),
+        created=codec.parse_time(meta.get("creationTimestamp")) or codec.EPOCH,
+        labels=labels,
+        annotations=annotations,
+        parent=labels.get(keys.PARENT_LABEL, ""),
+        is_parent=labels.get(keys.IS_PARENT_LABEL, "").lower() == "true",
+        limit=bounds.limit,
+        minimum=bounds.minimum,
+        namespaces=mapped,
+        defects=(*bounds.defects, *bad_mapping),
+    )
+
+
+def bounds_of(spec: Mapping[str, object]) -> Bounds:
+    """Max and min; a max below its min counts as 0 (spec 22.1)."""
     limit, bad_limits = _limits(spec.get("max"), "max", unreadable=0)
     minimum, bad_minimums = _limits(spec.get("min"), "min", unreadable=None)
     below = {
@@ -29,23 +93,39 @@ def quota(raw: bytes) -> Quota:
     }
     if below:
         limit = Resources.of({k: 0 if k in below else v for k, v in limit.items()})
-    mapped, bad_mapping = mapped_namespaces(codec.strings(meta.get("annotations")))
-    return Quota(
+    return Bounds(limit, minimum, (*bad_limits, *bad_minimums, *below.values()))
+
+
+def resource_quota(raw: bytes) -> ResourceQuota:
+    """A ResourceQuota, with the smaller of what it says and what its controller enforces (11.14).
+
+    What is in use is not read: it lags behind, and lacks what was just granted (spec 11.16).
+    """
+    body = decode_object(raw)
+    meta, spec = mapping(body, "metadata"), mapping(body, "spec")
+    said, bad = _limits(spec.get("hard"), "hard", unreadable=0)
+    enforced, bad_status = _limits(mapping(body, "status").get("hard"), "hard", unreadable=0)
+    both = {
+        name: min(said.get(name, enforced.get(name)), enforced.get(name, said.get(name)))
+        for name in in_order({*said, *enforced})
+    }
+    plain = [Scope(str(each)) for each in listed(spec, "scopes")]
+    selected = listed(mapping(spec, "scopeSelector"), "matchExpressions")
+    return ResourceQuota(
         **codec.metadata(meta),
         created=codec.parse_time(meta.get("creationTimestamp")) or codec.EPOCH,
-        labels=labels,
-        annotations=codec.strings(meta.get("annotations")),
-        parent=labels.get(keys.PARENT_LABEL, ""),
-        is_parent=labels.get(keys.IS_PARENT_LABEL, "").lower() == "true",
-        limit=limit,
-        minimum=minimum,
-        namespaces=mapped,
-        defects=(
-            *bad_limits,
-            *bad_minimums,
-            *below.values(),
-            *bad_mapping,
-        ),
+        limit=Resources.of(both),
+        scopes=(*plain, *(_scope(each) for each in selected if isinstance(each, Mapping))),
+        defects=tuple(dict.fromkeys((*bad, *bad_status))),
+    )
+
+
+def _scope(expression: Mapping[str, object]) -> Scope:
+    values = expression.get("values")
+    return Scope(
+        str(expression.get("scopeName") or ""),
+        str(expression.get("operator") or "Exists"),
+        tuple(str(each) for each in values) if isinstance(values, list) else (),
     )
 
 

@@ -150,7 +150,27 @@ def spell(resource: str, nano: int) -> str:
 
 def in_order(names: Iterable[str]) -> list[str]:
     """Names of resources as messages list them: cpu, memory, ephemeral-storage, then by name."""
-    return sorted(names, key=lambda name: (_FIRST.get(name, len(_FIRST)), name))
+    return sorted(names, key=lambda name: (_FIRST.get(plain(name), len(_FIRST)), name))
+
+
+def qualified(name: str, of: str) -> str:
+    """The resource as one of several of its name: of one quota of several, of one sort of pods."""
+    return f"{name}@{of}"
+
+
+def plain(name: str) -> str:
+    """The name of a resource without what it is of."""
+    return name.partition("@")[0]
+
+
+def of_what(name: str) -> str:
+    """What a resource is of; empty for one that is of nothing in particular."""
+    return name.partition("@")[2]
+
+
+def in_base_units(resource: str, amount: int) -> float:
+    """The amount in cores, bytes or whole things."""
+    return amount / 1000 if _base(plain(resource)) == CPU else float(amount)
 
 
 def _parse_amount(name: str, value: object, where: str) -> int:

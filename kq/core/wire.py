@@ -68,8 +68,9 @@ def new_unit(name: str, job: JobView, wanted: Wanted, active: bool) -> dict[str,
         "queue": wanted.queue,
         "resource": total,
         "request": total,
-        "podSet": pod_sets_to_wire(wanted.pod_sets),
     }
+    if wanted.pod_sets:
+        spec["podSet"] = pod_sets_to_wire(wanted.pod_sets)
     if wanted.priority is not None:
         spec["priority"] = wanted.priority
     if wanted.priority_class:

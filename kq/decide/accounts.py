@@ -26,7 +26,10 @@ class Accounts:
         units = self.jobs.units_of(uid)
         for number, unit in enumerate(units):
             amount = charge_of(unit, group if number == 0 else None)
-            yield from _some(self.usage.charge(unit.key, quota_of(unit, around) or "", amount))
+            quota = quota_of(unit, around) or ""
+            if number == 0 and group is not None:
+                group.charged = quota
+            yield from _some(self.usage.charge(unit.key, quota, amount))
         left_behind = f"pods of {uid}"
         live = group.total() if group is not None else ZERO
         quota = "" if units else self._orphan_quota(uid, around)

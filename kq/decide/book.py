@@ -13,12 +13,11 @@ import msgspec
 
 from kq.core import wire
 from kq.core.model import JobView, NamespaceView, Phase, PodView, Queue, QueueUnit
-from kq.core.plugins import Level, OrderKey, Problem, QueuePolicy, QuotaPlugin
+from kq.core.plugins import Level, OrderKey, PolicyMaker, Problem, QuotaPlugin
 from kq.decide import standing as stand
 from kq.decide.accounts import Accounts
-from kq.decide.charge import request_of
+from kq.decide.charge import all_run, request_of
 from kq.decide.claims import claim_of, departed
-from kq.decide.cycle import Line, Outcome, run_cycle
 from kq.decide.jobs import (
     JobIndex,
     JobKey,
@@ -29,15 +28,14 @@ from kq.decide.jobs import (
 )
 from kq.decide.kin import is_made_by_owner, owner_of
 from kq.decide.ledger import Ledger, Sending
+from kq.decide.lines import Lines
 from kq.decide.places import Place, Places, told_by
-from kq.decide.queuesettings import skips_impossible
+from kq.decide.queuesettings import waits_for_pods
 from kq.decide.standing import Candidate, KeptBack, Standing, Surroundings
 from kq.decide.turns import turn_of
 from kq.decide.usage import UsageIndex
 
 View = QueueUnit | PodView | JobView | Queue | NamespaceView
-FALLBACK = "Priority"
-"""What an unknown policy counts as (spec 10.6)."""
 
 
 class Book:
@@ -46,23 +44,20 @@ class Book:
     def __init__(
         self,
         *,
-        policies: Mapping[str, QueuePolicy],
+        policies: Mapping[str, PolicyMaker],
         default_policy: str,
         quotas: QuotaPlugin,
         kinds: Collection[str],
         counts_foreign: bool = False,
     ) -> None:
-        self._policies = policies
-        self._default_policy = default_policy
+        self.lines = Lines(policies, default_policy)
         self._namespaces: dict[str, NamespaceView] = {}
         self._standings: dict[str, Standing] = {}
         self._woken: set[str] = set()
         self._to_tell: dict[str, None] = {}
-        self._expected: dict[str, Place] = {}
         self.quotas = quotas
         self.queues: dict[str, Queue] = {}
         self.units: dict[str, QueueUnit] = {}
-        self.outcomes: dict[str, Outcome] = {}
         self.ledger = Ledger()
         self._accounts = Accounts(quotas, kinds, counts_foreign=counts_foreign)
         self.places = Places()
@@ -110,7 +105,7 @@ class Book:
                 self._job_changed(view.uid, key)
             case Queue():
                 self.queues.pop(view.name, None)
-                self.outcomes.pop(view.name, None)
+                self.lines.forget(view.name)
                 self._restand(self.places.at_queue(view.name))
             case NamespaceView():
                 self._namespaces.pop(view.name, None)
@@ -180,34 +175,31 @@ class Book:
 
     def expect(self, uid: str, place: Place) -> None:
         """The unit of that job is about to be made: nobody behind it takes what is its (10.4)."""
-        self._expected[uid] = place
+        self.lines.expect(uid, place)
 
     def expected(self, uid: str) -> None:
         """It was made, or will not be."""
-        place = self._expected.pop(uid, None)
-        if place is not None:
-            self._woken.add(place.queue)
+        queue = self.lines.expected(uid)
+        if queue is not None:
+            self._woken.add(queue)
 
     def cycle(self, queue: str, now: datetime) -> list[QueueUnit]:
         """One pass over the Queue; those granted, as they are to be written. They count at once."""
-        waiting = self.places.waiting(queue)
-        if waiting is None or queue not in self.queues:
-            self.outcomes.pop(queue, None)
+        known = self.queues.get(queue)
+        if known is None:
+            self.lines.forget(queue)
             return []
-        line = Line(
-            queue=queue,
-            waiting=waiting,
-            policy=self._policy(self.queues[queue]),
-            unit_at=lambda place: self.units[place[2]],
+        outcome = self.lines.run(
+            known,
+            self.places,
+            self.usage,
             chain_of=self._chain,
-            skip_impossible=skips_impossible(self.queues[queue]),
-            expected=[
-                each
-                for each in self._expected.values()
-                if each.queue == queue and each.order[2] not in self.units
-            ],
+            is_there=self.units.__contains__,
+            unready=lambda: self._has_unready(queue),
         )
-        outcome = self.outcomes[queue] = run_cycle(line, self.usage)
+        waiting = self.places.waiting(queue)
+        if outcome is None or waiting is None:
+            return []
         granted = [self._grant(place, now) for place in outcome.granted]
         for shape in waiting.shapes():
             for place in shape.untold():
@@ -217,7 +209,8 @@ class Book:
 
     def take_woken(self) -> list[str]:
         """Queues to be looked at since the last call, in the order of spec 10.17."""
-        woken = [name for name in self._woken if name in self.queues]
+        self.lines.begin_anew(self._woken)
+        woken = [name for name in {*self._woken, *self.lines.cut_short} if name in self.queues]
         self._woken.clear()
         if len(woken) < 2:
             return woken
@@ -314,6 +307,10 @@ class Book:
 
     def _job_changed(self, uid: str, key: JobKey | None = None) -> None:
         self._recharge([uid])
+        for unit in self.jobs.units_of(uid):
+            queue = self.queues.get(self.queue_of(unit.key) or "")
+            if unit.holds_quota and queue is not None and waits_for_pods(queue):
+                self._woken.add(queue.name)
         self._restand_namesakes(uid, key or self.jobs.key_of(uid))
 
     def _restand_namesakes(self, uid: str, key: JobKey | None) -> None:
@@ -327,7 +324,7 @@ class Book:
         if old is not None and _rules(old) == _rules(queue):
             return
         units = self.places.at_queue(queue.name)
-        if old is not None and self._policy(old) is not self._policy(queue):
+        if old is not None and self.lines.policy(old) != self.lines.policy(queue):
             for key in units:
                 self.places.drop(key)
         self._restand(units)
@@ -356,8 +353,10 @@ class Book:
     def _stand(self, unit: QueueUnit, standing: Standing) -> None:
         place = None
         if isinstance(standing, Candidate):
-            order = self._policy(self.queues[standing.queue]).order_key(unit)
-            place = Place(standing.queue, order, standing.quota, request_of(unit.pod_sets))
+            policy = self.lines.policy(self.queues[standing.queue])
+            order, request = policy.order_key(unit), request_of(unit.pod_sets)
+            rank = policy.rank(order)
+            place = Place(standing.queue, order, standing.quota, request, rank)
         old = self._standings.get(unit.key)
         self._standings[unit.key] = standing
         if self.places.put(unit.key, standing.queue, place, told_by(unit)):
@@ -378,9 +377,14 @@ class Book:
         chain = self.quotas.chain(quota)
         return () if isinstance(chain, Problem) else chain
 
-    def _policy(self, queue: Queue) -> QueuePolicy:
-        name = queue.policy or self._default_policy
-        return self._policies.get(name) or self._policies[FALLBACK]
+    def _has_unready(self, queue: str) -> bool:
+        """Whether a unit of the Queue holds grants without all of its pods running (10.13)."""
+        units = (self.units.get(key) for key in self.places.at_queue(queue))
+        return any(
+            unit.holds_quota and not all_run(unit, self.jobs.pods(holder_of(unit)))
+            for unit in units
+            if unit is not None
+        )
 
 
 def _is_same_version(one: QueueUnit, other: QueueUnit) -> bool:

@@ -38,6 +38,15 @@ def charge_of(unit: QueueUnit, pods: PodGroup | None) -> Resources:
     return Resources.of(dict(total.items()))
 
 
+def all_run(unit: QueueUnit, pods: PodGroup | None) -> bool:
+    """Whether all pods of its grants run, or have ended well (spec 10.13)."""
+    if len(unit.pod_sets) == 1:
+        started = pods.started_in_all if pods else 0
+        return started >= sum(grant.replicas for grant in unit.grants)
+    by_pod_set = pods.started if pods else {}
+    return all(by_pod_set.get(grant.name, 0) >= grant.replicas for grant in unit.grants)
+
+
 def _held(unit: QueueUnit) -> Sequence[Grant]:
     """Its grants; one that somebody else let go without any counts as its pod sets (15.3)."""
     if not unit.holds_quota:

@@ -18,6 +18,7 @@ class Place(msgspec.Struct, frozen=True):
     order: OrderKey
     quota: str
     request: Resources
+    rank: int = 0
 
 
 class Places:
@@ -43,7 +44,7 @@ class Places:
         if place is not None:
             self._places[key] = place
             waiting = self._waiting.setdefault(place.queue, WaitingList())
-            waiting.add(place.order, place.quota, place.request, told)
+            waiting.add(place.order, (place.quota, place.request, place.rank), told)
             self._quotas.setdefault(place.quota, Counter())[place.queue] += 1
         return True
 

@@ -1,5 +1,6 @@
 """The pods of one job, added up by deltas: how many live, how many run, what they ask."""
 
+from collections import Counter
 from collections.abc import Iterable
 
 from kq.core.model import PodView
@@ -15,6 +16,10 @@ class PodGroup:
         self._pods: dict[str, PodView] = {}
         self._stuck: set[str] = set()
         self._live: dict[str, Resources] = {}
+        self.started: Counter[str] = Counter()
+        """By pod set: how many run or have succeeded."""
+        self.charged = ""
+        """The quota that their unit was charged to last, for those that name none themselves."""
         self.live = 0
         self.ending = 0
         self.running = 0
@@ -25,6 +30,7 @@ class PodGroup:
         stuck = pod.uid in self._stuck
         self.drop(pod.uid)
         self._pods[pod.uid] = pod
+        self.started[pod.pod_set] += _has_started(pod)
         self._count(pod, 1)
         if stuck:
             self.set_stuck(pod.uid)
@@ -33,6 +39,7 @@ class PodGroup:
         """A pod that is gone."""
         pod = self._pods.pop(uid, None)
         if pod is not None:
+            self.started[pod.pod_set] -= _has_started(pod)
             self._count(pod, -1)
             self._stuck.discard(uid)
 
@@ -62,8 +69,9 @@ class PodGroup:
 
     @property
     def quota(self) -> str:
-        """The quota that a live pod's own label names; empty if none does."""
-        return next((pod.quota for pod in self._pods.values() if pod.live and pod.quota), "")
+        """The quota that a live pod's own label names, else that of their unit; empty if none."""
+        named = (pod.quota for pod in self._pods.values() if pod.live and pod.quota)
+        return next(named, self.charged)
 
     @property
     def owner_kinds(self) -> set[str]:
@@ -74,6 +82,11 @@ class PodGroup:
     def namespace(self) -> str:
         """Their namespace."""
         return next((pod.namespace for pod in self._pods.values()), "")
+
+    @property
+    def started_in_all(self) -> int:
+        """How many run or have succeeded."""
+        return self.started.total()
 
     def total(self) -> Resources:
         """Requests and number of all live pods."""
@@ -104,3 +117,7 @@ class PodGroup:
             self._live.pop(pod.pod_set, None)
         else:
             self._live[pod.pod_set] = after
+
+
+def _has_started(pod: PodView) -> bool:
+    return pod.phase in ("Running", "Succeeded") and pod.deleted_at is None

@@ -5,6 +5,7 @@ import re
 from kq.core import keys
 from kq.core.messages import m16
 from kq.core.model import Queue
+from kq.core.priority import parse_int32
 
 INTERVAL_KEYS = (
     "koord-queue/queue-items-refresh-interval",
@@ -12,6 +13,9 @@ INTERVAL_KEYS = (
 )
 INTERVAL = 15.0
 """Seconds between two writes of a Queue's line, if it sets nothing else."""
+
+THRESHOLD = 4
+"""Priorities from it on are high, if nothing else is set."""
 
 _UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 _PART = r"(\d{1,9}(?:\.\d{1,9})?)(h|ms|m|s)"
@@ -28,6 +32,23 @@ def skips_impossible(queue: Queue) -> bool:
     return _truth(_read(queue, keys.SKIP_IMPOSSIBLE)[1]) is True
 
 
+def threshold_of(queue: Queue) -> int:
+    """From which priority on units are high under the policy Intelligent (spec 10.11)."""
+    found = parse_int32(_read(queue, keys.THRESHOLD)[1] or "")
+    return THRESHOLD if found is None else found
+
+
+def max_depth(queue: Queue) -> int | None:
+    """How many candidates a cycle tries at most; None for all (spec 10.12)."""
+    found = parse_int32(_read(queue, keys.MAX_DEPTH)[1] or "")
+    return found if found is not None and found > 0 else None
+
+
+def waits_for_pods(queue: Queue) -> bool:
+    """Whether one unit at a time may have pods that do not run yet (spec 10.13)."""
+    return _truth(_read(queue, keys.WAIT_FOR_PODS)[1]) is True
+
+
 def faults(queue: Queue, policies: tuple[str, ...]) -> tuple[str, ...]:
     """What of its settings cannot be read, and what counts instead."""
     found = []
@@ -36,9 +57,14 @@ def faults(queue: Queue, policies: tuple[str, ...]) -> tuple[str, ...]:
     key, text = _read(queue, INTERVAL_KEYS)
     if text is not None and _seconds(text) is None:
         found.append(f"{m16(key, f'{text:.100}', 'a duration as 15s')}: treated as 15s")
-    key, text = _read(queue, keys.SKIP_IMPOSSIBLE)
-    if text is not None and _truth(text) is None:
-        found.append(f"{m16(key, f'{text:.100}', 'true or false')}: treated as false")
+    for spellings in (keys.SKIP_IMPOSSIBLE, keys.WAIT_FOR_PODS):
+        key, text = _read(queue, spellings)
+        if text is not None and _truth(text) is None:
+            found.append(f"{m16(key, f'{text:.100}', 'true or false')}: treated as false")
+    for spellings, instead in ((keys.THRESHOLD, str(THRESHOLD)), (keys.MAX_DEPTH, "no limit")):
+        key, text = _read(queue, spellings)
+        if text is not None and parse_int32(text) is None:
+            found.append(f"{m16(key, f'{text:.100}', 'a whole number')}: treated as {instead}")
     return tuple(found)
 
 

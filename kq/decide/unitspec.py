@@ -161,7 +161,8 @@ def _pod_sets(want: tuple[PodSet, ...], unit: QueueUnit) -> dict[str, Any]:
     have = [(each.name, each.count, each.template.wire) for each in unit.pod_sets]
     if [(each.name, each.count, each.template.wire) for each in want] == have:
         return {}
-    patch: dict[str, Any] = {"podSet": wire.pod_sets_to_wire(want)}
+    # There may be none, but not an empty list.
+    patch: dict[str, Any] = {"podSet": wire.pod_sets_to_wire(want) or None}
     total = wire.total_request(want)
     if unit.resource != total:
         patch["resource"] = _replacing(total.to_wire(), unit)

@@ -1,18 +1,21 @@
 """The candidates of one Queue, in policy order, grouped by shape.
 
-Units of one quota with one request are one shape: either all of them fit or none. A cycle looks at
-each shape once, so that its cost follows the number of shapes and grants, not of waiting units.
+Units of one quota and rank with one request are one shape: either all of them fit or none. A cycle
+looks at each shape once, so that its cost follows the number of shapes and grants, not of waiting
+units.
 """
 
-from bisect import bisect_left, insort
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from heapq import merge
+from itertools import islice
 
-from kq.core.plugins import OrderKey, Problem
+from kq.core.plugins import LOW, OrderKey, Problem
 from kq.core.resources import Resources
 
-ShapeId = tuple[str, Resources]
-"""A quota and a request."""
+ShapeId = tuple[str, Resources, int]
+"""A quota, a request, and the rank in the policy's lists."""
 
 
 @dataclass(slots=True)
@@ -35,6 +38,15 @@ class Shape:
     def request(self) -> Resources:
         """What each of them asks."""
         return self.id[1]
+
+    @property
+    def rank(self) -> int:
+        """In which list of the policy they are."""
+        return self.id[2]
+
+    def begin(self, after: OrderKey | None) -> int:
+        """Where a pass that goes on behind `after` begins: ranks above the last begin anew."""
+        return bisect_right(self.line, after) if after is not None and self.rank == LOW else 0
 
     def judge(self, head: OrderKey | None, head_verdict: Problem, rest: Problem) -> None:
         """What a cycle found: `head` is the first that does not fit, `rest` is for the others."""
@@ -70,9 +82,8 @@ class WaitingList:
     def __len__(self) -> int:
         return len(self._places)
 
-    def add(self, place: OrderKey, quota: str, request: Resources, told: Problem | None) -> None:
+    def add(self, place: OrderKey, id_: ShapeId, told: Problem | None) -> None:
         """One more candidate; `told` is what its object says of why it waits."""
-        id_ = (quota, request)
         shape = self._shapes.get(id_)
         if shape is None:
             shape = self._shapes[id_] = Shape(id_)
@@ -110,6 +121,11 @@ class WaitingList:
     def shapes(self) -> Iterable[Shape]:
         """All shapes."""
         return self._shapes.values()
+
+    def first(self, count: int, after: OrderKey | None) -> list[OrderKey]:
+        """So many candidates from the head; of the last rank only those behind `after`."""
+        lines = [islice(shape.line, shape.begin(after), None) for shape in self._shapes.values()]
+        return list(islice(merge(*lines), count))
 
     def in_order(self) -> Iterator[OrderKey]:
         """All candidates from the head."""

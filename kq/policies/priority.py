@@ -1,10 +1,13 @@
 """Priority: one that does not fit is passed over, those behind it are tried (spec 10.9)."""
 
+from dataclasses import dataclass
+
 from kq.core.model import QueueUnit
 from kq.core.plugins import Blocking, OrderKey
 from kq.policies.order import by_priority_and_age
 
 
+@dataclass(frozen=True, slots=True)
 class Priority:
     """Nobody waits for somebody else's shortage."""
 
@@ -12,6 +15,10 @@ class Priority:
         """Smaller goes first."""
         return by_priority_and_age(unit)
 
-    def blocks(self, waiting: QueueUnit, later: QueueUnit) -> Blocking:
+    def rank(self, place: OrderKey) -> int:
+        """One list."""
+        return 0
+
+    def blocks(self, waiting: int, later: int) -> Blocking:
         """Never."""
         return Blocking.FREE

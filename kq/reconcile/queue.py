@@ -35,7 +35,7 @@ class QueueReconciler:
         return Result()
 
     def _measure(self, queue: str, seconds: float, granted: int) -> None:
-        metrics, outcome = self._metrics, self._hub.book.outcomes.get(queue)
+        metrics, outcome = self._metrics, self._hub.book.lines.outcomes.get(queue)
         metrics.cycles.labels(queue).inc()
         metrics.cycle_seconds.observe(seconds)
         metrics.cycle_ms.observe(seconds * 1000)

@@ -150,7 +150,7 @@ class StatusReconciler:
         return tuple(line)
 
     def _conditions(self, queue: Queue) -> list[Condition]:
-        outcome = self._hub.book.outcomes.get(queue.name)
+        outcome = self._hub.book.lines.outcomes.get(queue.name)
         blocking = sorted(outcome.blocking.values(), key=lambda each: each[0]) if outcome else []
         is_block = queue.policy == "Block" and bool(blocking)
         blocked = Condition("Blocked", False, "NotBlocked", "")

@@ -8,7 +8,7 @@ from kq.core.keys import EXCLUDED_NAMESPACES
 from kq.core.options import QuotaOptions, Selection
 from kq.jobs.options import JobOptions
 
-_POLICIES = ("Priority", "Block")
+_POLICIES = ("Priority", "Block", "Intelligent")
 _NAMESPACES = ("all", "labelled")
 _UNMATCHED = ("ignore", "hold", "reject")
 _SLIPPED = ("suspend", "count", "ignore")

@@ -52,6 +52,17 @@ def test_pods_of_a_job_that_is_gone_count_until_they_are_gone():
     assert cpu_used(known) == 0
 
 
+def test_pods_without_a_label_count_to_the_quota_of_their_unit_when_that_is_gone():
+    """Nobody labels the pods of a TrainJob (spec 8.21)."""
+    leftover = pod(job="a", cpu=4, quota="")
+    known = waiting_book(job_view("a"), unit("a", cpu=4, phase=Phase.RUNNING), leftover)
+    known.lost(unit("a"))
+    known.lost(JOB)
+    assert cpu_used(known) == 4000
+    known.lost(leftover)
+    assert cpu_used(known) == 0
+
+
 def test_pods_left_behind_count_once_their_namespace_is_allowed():
     leftover = pod(job="a", cpu=4)
     closed = quota(cpu=4, annotations={keys.ALLOWED_NAMESPACES: ""})

@@ -1,7 +1,7 @@
 """What wakes a Queue, and nothing else does (spec 10.15, 10.17)."""
 
 import pytest
-from books import A, B, cpu_used, is_candidate, message, waiting_book
+from books import JOB, A, B, cpu_used, is_candidate, message, waiting_book
 from builders import (
     NOW,
     book,
@@ -9,12 +9,14 @@ from builders import (
     job_view,
     namespace,
     pod,
+    pod_set,
     queue,
     quota,
     quotas,
     unit,
 )
 
+from kq.core import keys
 from kq.core.model import Phase
 from kq.decide.charge import request_of
 from kq.decide.places import Place
@@ -288,3 +290,90 @@ def test_a_job_that_is_gone_is_expected_no_more():
     known.lost(job_view("ahead"))
     assert known.take_woken() == ["team-a"]
     assert [each.name for each in known.cycle("team-a", NOW)] == ["late"]
+
+
+# -- one unit at a time, lists cut short, thresholds (spec 10.11-10.13)
+
+
+SMALL = unit("b", cpu=1, minute=1)
+
+
+def line_of(*views, policy="Priority", **annotations):
+    marked = {name.replace("_", "-"): value for name, value in annotations.items()}
+    annotations = {f"koord-queue/{name}": value for name, value in marked.items()}
+    return book(quota(cpu=8), views=(queue(policy=policy, annotations=annotations), *views))
+
+
+def names(units):
+    return [each.name for each in units]
+
+
+def test_the_next_unit_starts_once_all_pods_of_the_last_run():
+    two = unit("a", cpu=1, replicas=2)
+    known = line_of(JOB, two, job_view("b"), SMALL, wait_for_pods_running="true")
+    assert names(known.cycle("team-a", NOW)) == ["a"]
+    known.saw(pod("a-0", job="a"))
+    known.saw(pod("a-1", job="a", phase="Pending"))
+    assert known.cycle("team-a", NOW) == []
+    known.take_woken()
+    known.saw(changed(pod("a-1", job="a", phase="Pending"), phase="Running"))
+    assert known.take_woken() == ["team-a"]
+    assert names(known.cycle("team-a", NOW)) == ["b"]
+
+
+def test_pods_that_have_ended_well_count_as_running():
+    known = line_of(
+        JOB,
+        unit("a", cpu=1, phase=Phase.RUNNING),
+        job_view("b"),
+        SMALL,
+        wait_for_pods_running="true",
+    )
+    assert known.cycle("team-a", NOW) == []
+    known.saw(pod("a-0", job="a", phase="Succeeded"))
+    assert names(known.cycle("team-a", NOW)) == ["b"]
+
+
+def test_each_role_has_to_run():
+    roles = (pod_set("ps", 1, cpu=1), pod_set("worker", 2, cpu=1))
+    runs = unit("a", pod_sets=roles, phase=Phase.RUNNING)
+    known = line_of(JOB, runs, job_view("b"), SMALL, wait_for_pods_running="true")
+    for number in range(3):
+        known.saw(pod(f"w-{number}", job="a", pod_set="worker"))
+    assert known.cycle("team-a", NOW) == []
+    known.saw(pod("ps-0", job="a", pod_set="ps"))
+    assert names(known.cycle("team-a", NOW)) == ["b"]
+
+
+def test_a_list_that_was_cut_short_goes_on_at_once_until_all_had_their_try():
+    """Spec 10.12."""
+    large = [unit(f"l{number}", cpu=9, minute=number) for number in range(4)]
+    jobs = [job_view(each.name) for each in (*large, SMALL)]
+    known = line_of(*jobs, *large, unit("b", cpu=1, minute=9), policy="Intelligent", max_depth="2")
+    assert known.cycle("team-a", NOW) == []
+    assert known.take_woken() == ["team-a"]
+    assert known.cycle("team-a", NOW) == []
+    assert known.take_woken() == ["team-a"]
+    assert names(known.cycle("team-a", NOW)) == ["b"]
+
+
+def test_what_happens_meanwhile_begins_at_the_head_again():
+    large = [unit(f"l{number}", cpu=9, minute=number) for number in range(4)]
+    jobs = [job_view(each.name) for each in large]
+    known = line_of(*jobs, *large, policy="Intelligent", max_depth="2")
+    known.cycle("team-a", NOW)
+    known.saw(changed(large[0], priority=1))
+    assert known.take_woken() == ["team-a"]
+    known.cycle("team-a", NOW)
+    assert known.verdict(large[0].key) is not None
+
+
+def test_a_new_threshold_moves_units_at_once():
+    """Spec 10.11e."""
+    first, second = unit("a", cpu=9, priority=5), unit("b", cpu=1, priority=5, minute=1)
+    line = queue(policy="Intelligent")
+    known = book(quota(cpu=8), views=(line, JOB, job_view("b"), first, second))
+    assert known.cycle("team-a", NOW) == []
+    known.saw(changed(line, annotations={keys.THRESHOLD[0]: "6"}))
+    assert known.take_woken() == ["team-a"]
+    assert names(known.cycle("team-a", NOW)) == ["b"]

@@ -19,8 +19,8 @@ B = "B"
 class Pass:
     """A Queue `main` with these units and limits, and what a cycle makes of it."""
 
-    def __init__(self, policy, limits, *units, used=(), skip_impossible=False):
-        self.policy = POLICIES[policy]
+    def __init__(self, policy, limits, *units, used=(), threshold=4, **settings):
+        self.policy = POLICIES[policy](threshold)
         self.units = {self.policy.order_key(each): each for each in units}
         self.chains = {
             name: tuple(Level(of, amounts(cpu=cpu), ZERO) for of, cpu in levels)
@@ -28,7 +28,8 @@ class Pass:
         }
         self.waiting = WaitingList()
         for place, each in self.units.items():
-            self.waiting.add(place, each.queue, request_of(each.pod_sets), None)
+            shape = (each.queue, request_of(each.pod_sets), self.policy.rank(place))
+            self.waiting.add(place, shape, None)
         self.usage = UsageIndex(lambda name: [level.name for level in self.chains[name]])
         for number, (name, cpu) in enumerate(used):
             self.usage.charge(f"holder{number}", name, amounts(cpu=cpu))
@@ -36,9 +37,8 @@ class Pass:
             queue="main",
             waiting=self.waiting,
             policy=self.policy,
-            unit_at=self.units.__getitem__,
             chain_of=self.chains.__getitem__,
-            skip_impossible=skip_impossible,
+            **settings,
         )
         before = dict(self.usage.charges())
         self.outcome = run_cycle(line, self.usage)

@@ -3,7 +3,14 @@
 import pytest
 from builders import queue
 
-from kq.decide.queuesettings import faults, interval_of, skips_impossible
+from kq.decide.queuesettings import (
+    faults,
+    interval_of,
+    max_depth,
+    skips_impossible,
+    threshold_of,
+    waits_for_pods,
+)
 
 POLICIES = ("Priority", "Block")
 INTERVAL = "koord-queue/queue-items-refresh-interval"
@@ -83,3 +90,30 @@ def test_each_setting_that_cannot_be_read_is_named_with_its_value(policy, annota
 def test_a_long_value_is_cut():
     (text,) = faults(queue(annotations={INTERVAL: "x" * 5000}), POLICIES)
     assert len(text) < 250
+
+
+@pytest.mark.parametrize(
+    ("text", "threshold", "depth"),
+    [("7", 7, 7), ("-2", -2, None), ("0", 0, None), ("x", 4, None), ("", 4, None), (None, 4, None)],
+)
+def test_numbers_of_a_queue(text, threshold, depth):
+    """Spec 10.11, 10.12: a threshold of 4, and no limit, if nothing readable is set."""
+    for prefix in ("koord-queue", "kube-queue"):
+        names = (f"{prefix}/priority-threshold", f"{prefix}/max-depth")
+        annotations = {} if text is None else dict.fromkeys(names, text)
+        line = queue(annotations=annotations)
+        assert (threshold_of(line), max_depth(line)) == (threshold, depth)
+
+
+@pytest.mark.parametrize(("text", "waits"), [("true", True), ("TRUE", True), ("no", False)])
+def test_only_true_starts_units_one_at_a_time(text, waits):
+    line = queue(annotations={"koord-queue/wait-for-pods-running": text})
+    assert waits_for_pods(line) is waits
+
+
+def test_numbers_that_cannot_be_read_are_told():
+    line = queue(annotations={"koord-queue/priority-threshold": "x", "kube-queue/max-depth": "1.5"})
+    assert list(faults(line, POLICIES)) == [
+        "koord-queue/priority-threshold is x, not a whole number: treated as 4",
+        "kube-queue/max-depth is 1.5, not a whole number: treated as no limit",
+    ]

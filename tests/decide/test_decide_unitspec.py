@@ -92,6 +92,13 @@ def test_a_unit_as_it_is_made():
     assert "status" not in body
 
 
+def test_a_job_whose_pods_are_not_known_yet_has_no_list_of_them():
+    """The API server refuses an empty one; so of a TrainJob before its JobSet (spec 8.2)."""
+    assert "podSet" not in creation(situation(pod_sets=()))["spec"]
+    patch = difference(situation(pod_sets=()), unit())
+    assert patch["spec"]["podSet"] is None
+
+
 def test_a_job_without_priority_and_quota_has_neither_in_its_unit():
     body = creation(situation(quota=None, queue=""))
     assert "priority" not in body["spec"]

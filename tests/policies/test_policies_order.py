@@ -78,6 +78,32 @@ def test_the_order_is_total(drawn):
     [("Priority", Blocking.FREE), ("Round", Blocking.FREE), ("Block", Blocking.BARRED)],
 )
 def test_what_one_that_does_not_fit_means_for_the_next(name, blocking):
-    policy = POLICIES[name]
-    assert policy.blocks(unit("a"), unit("b")) is blocking
-    assert policy.order_key(unit("a")) == by_priority_and_age(unit("a"))
+    policy = POLICIES[name](4)
+    place = policy.order_key(unit("a"))
+    assert policy.blocks(policy.rank(place), policy.rank(place)) is blocking
+    assert place == by_priority_and_age(unit("a"))
+
+
+@pytest.mark.parametrize(
+    ("waiting", "later", "blocking"),
+    [
+        (9, 4, Blocking.BARRED),
+        (4, 3, Blocking.BESIDE),
+        (4, None, Blocking.BESIDE),
+        (3, 3, Blocking.FREE),
+        (-1, -2, Blocking.FREE),
+    ],
+)
+def test_intelligent_has_a_high_list_and_a_low_one(waiting, later, blocking):
+    """Spec 10.11a-c, the threshold of 4."""
+    policy = POLICIES["Intelligent"](4)
+    ranks = [policy.rank(policy.order_key(unit("a", priority=each))) for each in (waiting, later)]
+    assert policy.blocks(*ranks) is blocking
+
+
+def test_another_threshold_is_another_policy():
+    """Spec 10.11e."""
+    make = POLICIES["Intelligent"]
+    assert make(4) == make(4)
+    assert make(4) != make(5)
+    assert POLICIES["Block"](4) == POLICIES["Block"](5)

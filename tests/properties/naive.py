@@ -43,18 +43,19 @@ class Naive:
             return []
         skips = line.annotations.get(keys.SKIP_IMPOSSIBLE[0]) == "true"
         usage = self.usage()
-        blocked: set[str] = set()
+        blocked: dict[str, Amounts] = {}
         started: list[str] = []
         for each in self._candidates(name):
             of = quota_of(each)
-            if of in blocked:
+            beside = blocked.get(of)
+            if beside is not None and not (line.policy == "Intelligent" and is_low(each)):
                 continue
-            if self._fits(each, usage):
+            if self._fits(each, usage) and self._fits(each, self._with(usage, of, beside)):
                 started.append(each.key)
                 for level in self.ancestry(of):
                     usage.setdefault(level, Counter()).update(request_of(each))
-            elif line.policy == "Block" and not (skips and not self._fits(each, {})):
-                blocked.add(of)
+            elif bars(line.policy, each) and not (skips and not self._fits(each, {})):
+                blocked.setdefault(of, request_of(each))
         return started
 
     def above(self, before: Usage) -> list[tuple[str, str]]:
@@ -124,11 +125,33 @@ class Naive:
             if asked[name] > 0
         )
 
+    def _with(self, usage: Usage, of: str, beside: Amounts | None) -> Usage:
+        """What would be in use if the one that bars the quota had all that it asks for."""
+        if beside is None:
+            return usage
+        levels = set(self.ancestry(of))
+        return {
+            level: usage.get(level, Counter()) + (beside if level in levels else Counter())
+            for level in {*usage, *levels}
+        }
+
     def _pods_of(self, job: str) -> list[PodView]:
         return [pod for pod in self.pods.values() if pod.owner and pod.owner.name == job]
 
     def _is_live(self, pod: PodView) -> bool:
         return pod.live and pod.name not in self.stuck
+
+
+THRESHOLD = 4
+
+
+def is_low(unit: QueueUnit) -> bool:
+    return (unit.priority or 0) < THRESHOLD
+
+
+def bars(policy: str, unit: QueueUnit) -> bool:
+    """Whether one that does not fit keeps others of its quota back."""
+    return policy == "Block" or (policy == "Intelligent" and not is_low(unit))
 
 
 def order(unit: QueueUnit) -> tuple[int, str, str]:

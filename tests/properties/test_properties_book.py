@@ -52,7 +52,7 @@ limits = st.builds(
     gpu=st.sampled_from((None, None, None, 1)),
 )
 minimums = st.sampled_from((amounts(), amounts(cpu=2)))
-policies = st.sampled_from(("Priority", "Block", "Block", ""))
+policies = st.sampled_from(("Priority", "Block", "Block", "Intelligent", "Intelligent", ""))
 roles = st.sampled_from(
     (
         (pod_set(cpu=1),),

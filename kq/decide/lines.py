@@ -1,0 +1,90 @@
+"""The Queues as lines: by which policy, who is expected in them, what the last pass found."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from kq.core.model import Queue
+from kq.core.plugins import Level, OrderKey, PolicyMaker, QueuePolicy
+from kq.decide.cycle import Line, Outcome, run_cycle
+from kq.decide.places import Place, Places
+from kq.decide.queuesettings import max_depth, skips_impossible, threshold_of, waits_for_pods
+from kq.decide.usage import UsageIndex
+
+FALLBACK = "Priority"
+"""What an unknown policy counts as (spec 10.6)."""
+
+
+class Lines:
+    """Passes over Queues, each beginning where the one before asked for."""
+
+    def __init__(self, policies: Mapping[str, PolicyMaker], default_policy: str) -> None:
+        self._policies = policies
+        self._default_policy = default_policy
+        self._expected: dict[str, Place] = {}
+        self._goes_on: dict[str, OrderKey] = {}
+        self.outcomes: dict[str, Outcome] = {}
+
+    def policy(self, queue: Queue) -> QueuePolicy:
+        """The policy that orders the Queue."""
+        make = self._policies.get(queue.policy or self._default_policy)
+        return (make or self._policies[FALLBACK])(threshold_of(queue))
+
+    def expect(self, uid: str, place: Place) -> None:
+        """The unit of that job is about to be made: nobody behind it takes what is its (10.4)."""
+        self._expected[uid] = place
+
+    def expected(self, uid: str) -> str | None:
+        """It was made, or will not be; the Queue in which it was expected."""
+        place = self._expected.pop(uid, None)
+        return place.queue if place is not None else None
+
+    def forget(self, queue: str) -> None:
+        """Nobody waits there, or there is no such Queue any more."""
+        self.outcomes.pop(queue, None)
+        self._goes_on.pop(queue, None)
+
+    def begin_anew(self, queues: Iterable[str]) -> None:
+        """Something has happened: the next pass tries all from the head (spec 10.12)."""
+        for queue in queues:
+            self._goes_on.pop(queue, None)
+
+    @property
+    def cut_short(self) -> Sequence[str]:
+        """Queues whose next pass is to go on where the last one stopped."""
+        return list(self._goes_on)
+
+    def run(
+        self,
+        queue: Queue,
+        places: Places,
+        usage: UsageIndex,
+        *,
+        chain_of: Callable[[str], Sequence[Level]],
+        is_there: Callable[[str], bool],
+        unready: Callable[[], bool],
+    ) -> Outcome | None:
+        """One pass; None if nobody waits. `unready` is asked only where it counts (10.13)."""
+        waiting = places.waiting(queue.name)
+        if waiting is None:
+            self.forget(queue.name)
+            return None
+        one_at_a_time = waits_for_pods(queue)
+        line = Line(
+            queue=queue.name,
+            waiting=waiting,
+            policy=self.policy(queue),
+            chain_of=chain_of,
+            skip_impossible=skips_impossible(queue),
+            depth=max_depth(queue),
+            after=self._goes_on.pop(queue.name, None),
+            one_at_a_time=one_at_a_time,
+            unready=one_at_a_time and unready(),
+            expected=[
+                each
+                for each in self._expected.values()
+                if each.queue == queue.name and not is_there(each.order[2])
+            ],
+        )
+        outcome = self.outcomes[queue.name] = run_cycle(line, usage)
+        if outcome.goes_on_after is not None:
+            self._goes_on[queue.name] = outcome.goes_on_after
+        return outcome
