@@ -5,15 +5,12 @@ the pods alone tell what is still in use, and their watch can be behind: until i
 what the job itself said counts (spec 24.3).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
 from kq.core import keys
-from kq.core.model import JobView
-from kq.core.resources import Resources
-from kq.decide.charge import request_of
-from kq.decide.pods import PODS
+from kq.core.model import JobView, PodSet
 
 
 class Claim(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,7 +22,7 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
 
     namespace: str
     labels: Mapping[str, str]
-    request: Resources
+    pod_sets: Sequence[PodSet]
     until: int = 0
 
 
@@ -35,26 +32,32 @@ def claim_of(job: JobView) -> Claim | None:
         return None
     if job.annotations.get(keys.BYPASSED_BY):
         return None
-    request = _counted(job) if job.deleting else request_of(job.pod_sets)
-    if request.is_zero:
+    pod_sets = _counted(job) if job.deleting else job.pod_sets
+    if pod_sets is None:
         return None
-    return Claim(namespace=job.namespace, labels=job.labels, request=request)
+    return Claim(namespace=job.namespace, labels=job.labels, pod_sets=pod_sets)
 
 
 def departed(claim: Claim | None, job: JobView, version: int) -> Claim | None:
-    """What is left of a claim when its job goes, as its pods may be there for a while."""
+    """What is left of a claim when its job goes, as its pods may be there for a while.
+
+    One that was on its way out made no pods any more: all that it counted were there when it said
+    so. Any other may have made some till its end, which was at that version.
+    """
     request = _counted(job)
     if claim is None or request.is_zero:
         return None
-    return msgspec.structs.replace(claim, request=request, until=version)
+    said = int(job.resource_version) if job.resource_version.isdecimal() else 0
+    until = said if job.deleting else version
+    return msgspec.structs.replace(claim, request=request, until=until)
 
 
-def _counted(job: JobView) -> Resources:
-    """What the pods ask that a job has by the word of its controller, if that counts them.
+def _counted(job: JobView) -> Sequence[PodSet] | None:
+    """The pods that a job has by the word of its controller, if that counts them; None for none.
 
     Before it has done anything for the job, it is about to make all of them.
     """
     if not (job.counts_pods and job.has_run and len(job.pod_sets) == 1):
-        return request_of(job.pod_sets)
+        return job.pod_sets
     pods = job.pods_active + job.pods_terminating
-    return job.pod_sets[0].template.request.times(pods) + Resources.of({PODS: pods})
+    return (msgspec.structs.replace(job.pod_sets[0], count=pods),) if pods else None

@@ -20,7 +20,7 @@ class Trouble(StrEnum):
     BUSY = "busy"
     """429, with a Retry-After of `seconds`."""
     FAILED = "failed"
-    """500, nothing was done."""
+    """Refused with `code`, 500 unless another is told; nothing was done."""
     CONFLICT = "conflict"
     """409, as if somebody else had just written the object."""
     LOST = "lost"
@@ -37,6 +37,8 @@ class Trouble(StrEnum):
     """A watch goes silent before its next change, until whoever reads it gives up."""
     EXPIRED = "expired"
     """410: what a watch is to begin or go on with is forgotten."""
+    GARBLED = "garbled"
+    """An answer, or the next line of a watch, comes cut off in the middle."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +72,7 @@ class Fault:
     times: int = 1
     """So many in a row are struck then."""
     seconds: float = 1.0
+    code: int = 500
     struck: int = 0
 
     def takes(self, asked: Asked) -> bool:
@@ -102,6 +105,7 @@ class Faults:
         spared: int = 0,
         times: int = 1,
         seconds: float = 1.0,
+        code: int = 500,
     ) -> Fault:
         """Puts a fault in wait; what is given tells later how often it has struck."""
         fault = Fault(
@@ -110,6 +114,7 @@ class Faults:
             spared=spared,
             times=times,
             seconds=seconds,
+            code=code,
         )
         self._planned.append(fault)
         return fault

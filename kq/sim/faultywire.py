@@ -15,6 +15,16 @@ from kq.sim.faults import Asked, Fault, Faults, Trouble, asked_of
 
 _BEFORE = (Trouble.UNREACHABLE, Trouble.UNSENT, Trouble.BUSY, Trouble.FAILED, Trouble.CONFLICT)
 _FORGOTTEN = "too old resource version"
+_REFUSALS = {
+    400: ("BadRequest", "the server rejected our request for an unknown reason"),
+    401: ("Unauthorized", "Unauthorized"),
+    403: ("Forbidden", "the account cannot do this"),
+    404: ("NotFound", "the server could not find the requested resource"),
+    413: ("RequestEntityTooLarge", "Request entity too large: limit is 3145728"),
+    422: ("Invalid", "the object is invalid"),
+    503: ("ServiceUnavailable", "the server is currently unable to handle the request"),
+    504: ("Timeout", "Timeout: request did not complete within the allotted timeout"),
+}
 
 
 class FaultyWire:
@@ -67,13 +77,12 @@ class FaultyWire:
         await asyncio.sleep(self._latency)
         if strike(asked, Trouble.LOST):
             raise Indeterminate(f"{request.method} {request.path}: the connection broke")
-        return answer
+        return _half(answer) if strike(asked, Trouble.GARBLED) else answer
 
     async def lines(self, request: PreparedRequest, *, idle: float) -> AsyncGenerator[bytes, None]:
         """The lines of a watch, as far as nothing goes wrong."""
         asked, strike = asked_of(request), self._faults.strike
-        if strike(asked, Trouble.EXPIRED):
-            raise _refusal(gone(_FORGOTTEN))
+        await self._opening(asked)
         async with aclosing(self._wire.lines(request, idle=idle)) as lines:
             async for line in lines:
                 if fault := strike(asked, Trouble.LATE):
@@ -87,7 +96,15 @@ class FaultyWire:
                     said = gone(_FORGOTTEN).to_body()
                     yield msgspec.json.encode({"type": "ERROR", "object": said})
                     return
-                yield line
+                yield _half(line) if strike(asked, Trouble.GARBLED) else line
+
+    async def _opening(self, asked: Asked) -> None:
+        if fault := self._faults.strike(asked, Trouble.SLOW):
+            await asyncio.sleep(fault.seconds)
+        if fault := self._faults.strike(asked, *_BEFORE):
+            raise _error(fault, asked)
+        if self._faults.strike(asked, Trouble.EXPIRED):
+            raise _refusal(gone(_FORGOTTEN))
 
 
 def may_be_stale(request: PreparedRequest) -> bool:
@@ -114,11 +131,25 @@ def _error(fault: Fault, asked: Asked) -> ApiError:
         case Trouble.BUSY:
             return _refusal(too_many("too many requests", max(1, round(fault.seconds))))
         case Trouble.FAILED:
-            return _refusal(internal("etcdserver: request timed out"))
+            return _failure(fault.code)
         case Trouble.CONFLICT:
             return _refusal(conflict_on(asked.plural, asked.name, MODIFIED))
         case _:
             return Indeterminate("the connection broke")
+
+
+def _failure(code: int) -> ApiError:
+    """Codes that the API server does not have come from a proxy, which has its own words."""
+    if code == 500:
+        return _refusal(internal("etcdserver: request timed out"))
+    if code not in _REFUSALS:
+        return from_status(code, b"<html>no healthy upstream</html>", {})
+    reason, message = _REFUSALS[code]
+    return _refusal(ApiStatus(code, reason, message))
+
+
+def _half(text: bytes) -> bytes:
+    return text[: len(text) // 2]
 
 
 def _refusal(refusal: ApiStatus) -> ApiError:

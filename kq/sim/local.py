@@ -16,7 +16,12 @@ from kq.sim.api.server import ApiServer
 
 
 class LocalTransport:
-    """A transport of `kq.kube.client.Client` that asks an ApiServer as one user."""
+    """A transport of `kq.kube.client.Client` that asks an ApiServer as one user, once.
+
+    It has no connections, so none is refused or lost, no TLS, no tokens to renew, no longest line.
+    What goes wrong with these `FaultyWire` puts in front of it; lanes and further tries are those
+    of `Patient`, in front of both.
+    """
 
     def __init__(self, server: ApiServer, *, user: User | None = None) -> None:
         self._server = server

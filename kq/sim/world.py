@@ -21,6 +21,7 @@ from kq.core.kinds import Object
 from kq.errors import KqError
 from kq.kube.client import Client
 from kq.kube.connection import Connection
+from kq.kube.lane import Lane
 from kq.kube.transport import Wire
 from kq.metrics import Metrics
 from kq.settings import Settings
@@ -33,6 +34,8 @@ from kq.sim.faults import Faults
 from kq.sim.faultywire import FaultyWire
 from kq.sim.install import install, installation
 from kq.sim.local import Answered, LocalCaller, LocalTransport
+from kq.sim.operators import operator_controllers, operator_kinds
+from kq.sim.patience import Patient
 from kq.sim.process import Cord, Process
 from kq.webhook.http import Refusal
 
@@ -54,6 +57,8 @@ class Terms:
     nodes: Sequence[Object] = field(default_factory=lambda: [node("node-1")])
     plays: Plays = by_annotation
     """How pods run."""
+    operators: Sequence[str] = ()
+    """Those that look after further kinds of jobs, by their names in `OPERATORS`."""
     objects: Sequence[Object] = field(default_factory=installation)
     """What is made before kq starts."""
     latency: float = 0.001
@@ -84,6 +89,7 @@ class Simulation:
         self.webhook: Process | None = None
         self._answers: dict[str, Answered] = {}
         self._clock = kq_clock or clock
+        self._random = random
         self.server = ApiServer(
             clock=clock,
             random=random,
@@ -91,12 +97,14 @@ class Simulation:
             tracks_managers=False,
             history=self.terms.history,
         )
-        self.cluster = Running(self.server, controllers(self.terms.plays))
+        looking_after = operator_controllers(self.terms.operators)
+        self.cluster = Running(self.server, [*controllers(self.terms.plays), *looking_after])
 
     async def __aenter__(self) -> Self:
         self.cluster.start()
         await self.server.start()
-        await install(self.server, [*self.terms.objects, *self.terms.nodes])
+        kinds = operator_kinds(self.terms.operators)
+        await install(self.server, [*kinds, *self.terms.objects, *self.terms.nodes])
         await self.start_webhook()
         await self.start_manager()
         return self
@@ -182,14 +190,15 @@ class Simulation:
             name=f"system:serviceaccount:{self.terms.settings.installNamespace}:{account}",
             groups=("system:serviceaccounts", "system:authenticated"),
         )
-        wire = LocalTransport(self.server, user=user)
-        return FaultyWire(
-            wire,
+        wire = FaultyWire(
+            LocalTransport(self.server, user=user),
             faults=self.faults,
             version=lambda: self.server.storage.version,
             kill=kill,
             latency=self.terms.latency,
         )
+        lane = Lane(max_in_flight=self.terms.settings.api.maxInFlight)
+        return Patient(wire, lane=lane, uniform=self._random.uniform)
 
 
 async def _until(stop: asyncio.Event, reviewing: Reviewing) -> None:

@@ -101,3 +101,15 @@ def test_a_claim_of_a_gone_job_can_be_given_up():
     known.forgive(RUNS.uid)
     assert cpu_used(known) == 0
     assert known.take_woken() == ["team-a"]
+
+
+def test_of_a_job_that_was_on_its_way_out_what_pods_did_since_its_last_word_is_known():
+    """Deleted in the foreground it goes after its pods, and may still count them."""
+    ending = changed(RUNS, deleting=True, pods_active=0, pods_terminating=1, resource_version="30")
+    known = running_book(ending)
+    known.lost(ending, version=40)
+    known.lost(HELD)
+    assert cpu_used(known) == 1000
+    assert not known.saw_pods(29)
+    assert known.saw_pods(30)
+    assert cpu_used(known) == 0

@@ -11,7 +11,7 @@ from reading import is_suspended
 from world import World
 
 from kq.core import keys
-from kq.core.kinds import JOB, NAMESPACE, PRIORITY_CLASS
+from kq.core.kinds import JOB, NAMESPACE, POD, PRIORITY_CLASS
 
 HUGE = 2_000_000
 TOO_MANY = "not a number from 0 to 1000000"
@@ -169,7 +169,8 @@ def test_a_job_of_a_megabyte_is_held_and_its_unit_stays_small(world: World) -> N
 def test_a_job_made_again_while_nobody_looked_is_known_by_its_uid(
     mortal_kq: Kq, world: World
 ) -> None:
-    """Its predecessor left its unit behind, which no garbage collection takes."""
+    """Its predecessor left its unit behind, which no garbage collection takes, and its pods, which
+    count until they are gone."""
     a = world.quota("a", cpu=2)
     world.job("again", a, cpu=2)
     old = world.wait_phase("again", "Running")
@@ -181,6 +182,9 @@ def test_a_job_made_again_while_nobody_looked_is_known_by_its_uid(
     mortal_kq.start_manager()
     new = world.wait_unit("again", lambda unit: unit["metadata"]["uid"] != old["metadata"]["uid"])
     assert new["spec"]["consumerRef"]["uid"] == job["metadata"]["uid"]
+    world.wait_message("again", f"waiting for quota {a}: 2 cpu requested, not enough free of 2")
+    for pod in world.ground.items(POD, world.namespace):
+        world.ground.delete(POD, world.namespace, pod["metadata"]["name"])
     world.wait_granted("again")
     world.wait_released("again")
     assert world.unit("again")["status"]["attempts"] == 1

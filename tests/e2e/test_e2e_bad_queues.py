@@ -10,8 +10,9 @@ from world import INSTALLED_IN, World
 
 from kq.core import keys
 from kq.core.kinds import QUEUE
+from kq.policies import POLICIES
 
-NAMES = "Priority, Block, Round"
+NAMES = ", ".join(POLICIES)
 SKIPS = keys.SKIP_IMPOSSIBLE[0]
 INTERVAL = "koord-queue/queue-items-refresh-interval"
 

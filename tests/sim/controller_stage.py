@@ -1,7 +1,7 @@
 """A namespace of some cluster, real or simulated: what is done in it, and all that happens."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -45,6 +45,7 @@ class Stage:
 
     client: Client
     namespace: str
+    watched: Sequence[ResourceKind] = WATCHED
     happened: list[Happened] = field(default_factory=list)
     _now: dict[tuple[str, str], Object] = field(default_factory=dict)
     _news: asyncio.Condition = field(default_factory=asyncio.Condition)
@@ -53,7 +54,7 @@ class Stage:
     async def open(self) -> None:
         """Makes the namespace, and follows it from then on."""
         await self.client.create(NAMESPACE, {"metadata": {"name": self.namespace}})
-        for kind in WATCHED:
+        for kind in self.watched:
             page = msgspec.json.decode(await self.client.list_page(kind, self.namespace))
             for obj in page["items"]:
                 await self._note(kind.kind, "ADDED", obj)

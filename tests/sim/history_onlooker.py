@@ -13,6 +13,7 @@ Object = dict[str, Any]
 
 HOLDING = ("Reserved", "Dequeued", "Running")
 WATCHED = (ELASTIC_QUOTA, JOB, QUEUE_UNIT, POD)
+MAKER = "batch.kubernetes.io/controller-uid"
 LIMIT_MEMORY = 400.0
 """Seconds for which a limit that was lowered still counts: so late may whoever decides know it."""
 
@@ -74,7 +75,8 @@ class Onlooker:
             case QUEUE_UNIT.kind:
                 uid, change = new["spec"].get("consumerRef", {}).get("uid", ""), self._unit
             case _:
-                uid, change = new["metadata"]["ownerReferences"][0]["uid"], self._pod
+                # An owner may have let go of it; what the Job controller wrote on it stays.
+                uid, change = new["metadata"]["labels"][MAKER], self._pod
         share = self._shares[uid]
         before, quota = share.used, share.quota
         change(share, None if gone else new, old or new)

@@ -2,7 +2,7 @@
 
 import json
 
-from odd_requests import WIDGETS, Ask, Group, config_map, widget
+from odd_requests import CRD_PATH, WIDGETS, Ask, Group, config_map, crd, widget
 
 
 def naming(ns: str) -> Group:
@@ -80,6 +80,18 @@ def warning(ns: str) -> Group:
             body=widget(foo=1, spec={"any": 1}),
             query=query,
         )
+    definition = crd("others", "Other", status=True)
+    [version] = definition["spec"]["versions"]
+    fields = {"a": {"type": "object", "foo": 1}}
+    version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"] = fields
+    yield Ask(
+        what="unknown fields in a map",
+        method="POST",
+        path=CRD_PATH,
+        body=definition,
+        query={"dryRun": "All"},
+        loose=True,
+    )
     yield Ask(what="create", method="POST", path=maps, body=config_map())
     yield Ask(what="unknown fields replaced", method="PUT", path=f"{maps}/c", body=odd)
     yield Ask(what="unknown fields patched", method="PATCH", path=f"{maps}/c", body={"bar": 2})

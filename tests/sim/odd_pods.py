@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from odd_requests import WIDGETS, Ask, Group, config_map, widget
+from odd_requests import MERGE, STRATEGIC, WIDGETS, Ask, Group, config_map, widget
 
 
 def acting(ns: str) -> Group:
@@ -44,6 +44,26 @@ def acting(ns: str) -> Group:
         body=bind("p", kind="Node", name="nowhere"),
     )
     yield Ask(what="a bound pod", method="GET", path=f"{pods}/p")
+    for condition in (
+        {"type": "Ready", "status": "True", "lastProbeTime": None},
+        {"type": "Ready"},
+        {"type": "Ready", "status": "False", "lastProbeTime": "2026-01-01T00:00:00Z"},
+    ):
+        status = {"phase": "Running", "conditions": [condition]}
+        for media in (MERGE, STRATEGIC):
+            yield Ask(
+                what="a condition",
+                method="PATCH",
+                path=f"{pods}/p/status",
+                type=media,
+                body={"status": status},
+            )
+    yield Ask(
+        what="containers' states",
+        method="PATCH",
+        path=f"{pods}/p/status",
+        body={"status": {"containerStatuses": [{"name": "m"}], "startTime": None}},
+    )
     yield Ask(
         what="none bound",
         method="POST",

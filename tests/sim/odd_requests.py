@@ -35,6 +35,8 @@ class Ask:
     query: dict[str, str] = field(default_factory=dict)
     loose: bool = False
     """Whether only code and reason are compared, because the rest is Go's own parser speaking."""
+    managers: bool = False
+    """Whether managedFields are compared too."""
 
     @property
     def target(self) -> str:

@@ -411,5 +411,15 @@ def patching(ns: str) -> Group:
         query={"fieldManager": "me"},
         body=config_map("applied", data={"a": "1"}),
     )
+    for what, meta in (("version", {"resourceVersion": "1"}), ("uid", {"uid": "other"})):
+        for data in ({"a": "1"}, {"a": "2"}):
+            yield Ask(
+                what=f"applied to another {what}",
+                method="PATCH",
+                path=f"{maps}/applied",
+                type=APPLY,
+                query={"fieldManager": "me"},
+                body=config_map("applied", data=data) | {"metadata": {"name": "applied", **meta}},
+            )
     yield Ask(what="force of another patch", method="PATCH", path=f"{maps}/c",
               query={"force": "true"}, body={})  # fmt: skip

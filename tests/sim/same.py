@@ -151,4 +151,20 @@ def shown(ask: Ask, told: Told) -> dict[str, Any]:
     body = normal(told.body)
     if ask.loose and isinstance(body, dict):
         body = {"reason": body.get("reason")}
-    return {"code": told.code, "body": body, "warnings": list(told.warnings)}
+    managed = managers_of(told) if ask.managers else []
+    return {
+        "code": told.code,
+        "body": body,
+        "warnings": list(told.warnings),
+        "managers": managed,
+    }
+
+
+def managers_of(told: Told) -> list[dict[str, Any]]:
+    """Who manages which fields of the object that was answered, in the order of names."""
+    meta = told.body.get("metadata", {})
+    entries = [
+        {key: value for key, value in each.items() if key != "time"}
+        for each in meta.get("managedFields") or ()
+    ]
+    return sorted(entries, key=lambda each: (each["manager"], each["operation"]))

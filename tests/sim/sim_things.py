@@ -9,6 +9,7 @@ import pytest
 from kq.sim.api import builtin
 from kq.sim.api.kinds import Kind, kinds_of_crd
 from kq.sim.api.patching import patch
+from kq.sim.api.schema import rules_for
 from kq.sim.api.status import ApiStatus
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -74,8 +75,8 @@ def patched(
     current: Any, body: Any, media: str, *, kind: Kind = CONFIG_MAP, **more: Any
 ) -> dict[str, Any]:
     raw = body if isinstance(body, bytes) else json.dumps(body).encode()
-    options = {"manager": "me", "force": False, "now": NOW, **more}
-    return patch(media, current, raw, kind=kind, **options)
+    options = {"rules": rules_for(kind), "manager": "me", "force": False, "now": NOW, **more}
+    return patch(media, current, raw, kind=kind, **options).object
 
 
 def refusal(current: Any, body: Any, media: str, **more: Any) -> ApiStatus:

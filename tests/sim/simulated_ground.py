@@ -12,11 +12,12 @@ from urllib.parse import parse_qsl, urlsplit
 
 import msgspec
 from controlplane.errors import Refused
-from ground import NOT_FOUND, POLL_SECONDS, WAIT_SECONDS, Condition, Object, path
+from ground import NOT_FOUND, POLL_SECONDS, WAIT_SECONDS, Change, Condition, Object, path
 
 from kq.core.kinds import ResourceKind
 from kq.kube.errors import from_status
 from kq.sim.api.call import Request
+from kq.sim.api.storage import Change as Happened
 from kq.sim.install import installation
 from kq.sim.time import LoopClock, VirtualLoop
 from kq.sim.world import Simulation, Terms
@@ -83,9 +84,24 @@ class SimulatedGround:
             self.run(asyncio.sleep(POLL_SECONDS))
         return answer
 
+    def version(self, kind: ResourceKind, namespace: str) -> str:
+        return str(self.simulation.server.storage.version)
+
+    def changes(self, namespace: str, since: Mapping[ResourceKind, str]) -> list[Change]:
+        told = [each for kind in since for each in self._told(namespace, kind, int(since[kind]))]
+        return sorted(told, key=lambda each: each.version)
+
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """What comes of it; the cluster goes on meanwhile."""
         return self.loop.run_until_complete(work)
+
+    def _told(self, namespace: str, kind: ResourceKind, since: int) -> Iterator[Change]:
+        server = self.simulation.server
+        served = server.registry.of(kind.api_version, kind.kind)
+        assert served is not None
+        for event in server.storage.events_since(served.key, since):
+            if event.stored.namespace == namespace:
+                yield Change(kind, event.change is Happened.DELETED, event.stored.read())
 
     def _created(self, manifest: Object) -> str:
         kind = self.simulation.server.registry.of(manifest["apiVersion"], manifest["kind"])

@@ -3,10 +3,12 @@
 import asyncio
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Any
 
+import msgspec
 from odd_requests import CRD_PATH, CRDS, GROUP, WIDGETS
 
 from kq.core.kinds import ResourceKind
@@ -86,3 +88,25 @@ def line(raw: bytes) -> tuple[str, str]:
     obj = event["object"]
     meta = obj["metadata"]
     return event["type"], meta.get("name") or meta.get("resourceVersion") or obj["message"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seen:
+    """A widget as the informer keeps it."""
+
+    namespace: str
+    name: str
+    uid: str
+    resource_version: str
+    x: str
+
+
+def seen(raw: bytes) -> Seen:
+    meta = msgspec.json.decode(raw)["metadata"]
+    return Seen(
+        namespace=meta["namespace"],
+        name=meta["name"],
+        uid=meta["uid"],
+        resource_version=meta["resourceVersion"],
+        x=meta.get("labels", {}).get("x", ""),
+    )

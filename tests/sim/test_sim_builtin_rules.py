@@ -4,7 +4,7 @@ from typing import Any
 
 from sim_things import kind_of
 
-from kq.sim.api.schema import rules_for
+from kq.sim.api.schema import completed, rules_for
 
 JOB = rules_for(kind_of("batch/v1", "Job"))
 POD = rules_for(kind_of("v1", "Pod"))
@@ -14,7 +14,7 @@ def job(**spec: Any) -> dict[str, Any]:
     container = {"name": "m", "image": "b"}
     template = {"spec": {"restartPolicy": "Never", "containers": [container]}}
     obj = {"metadata": {"name": "j", "uid": "u"}, "spec": {"template": template, **spec}}
-    made = JOB.complete(obj)
+    made = completed(JOB, obj)
     JOB.prepare(made, None)
     return made
 
@@ -40,7 +40,7 @@ def test_a_job_is_filled_in_and_given_its_selector() -> None:
 
 
 def test_a_job_with_labels_of_its_own_keeps_them() -> None:
-    made = JOB.complete({"metadata": {"name": "j", "uid": "u", "labels": {"a": "b"}}})
+    made = completed(JOB, {"metadata": {"name": "j", "uid": "u", "labels": {"a": "b"}}})
     JOB.prepare(made, None)
     assert made["metadata"]["labels"] == {"a": "b"}
 
@@ -93,7 +93,7 @@ def test_a_finished_job_has_to_say_how_it_ended() -> None:
 
 def test_a_pod_may_change_its_images_and_little_else() -> None:
     containers = [{"name": "m", "image": "a"}]
-    made = POD.complete({"metadata": {"name": "p"}, "spec": {"containers": containers}})
+    made = completed(POD, {"metadata": {"name": "p"}, "spec": {"containers": containers}})
     POD.prepare(made, None)
     spec = made["spec"]
     assert (made["status"], spec["priority"]) == (

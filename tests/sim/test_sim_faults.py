@@ -9,6 +9,7 @@ from simulated_ground import SimulatedGround, simulated_ground
 from world import World
 
 from kq.core.kinds import ELASTIC_QUOTA, JOB, NAMESPACE
+from kq.kube.errors import ApiError
 from kq.kube.requests import Options, prepare
 from kq.kube.requests import Verb as Asking
 from kq.sim.faults import Asked, Faults, Matches, Trouble, asked_of, on
@@ -44,23 +45,25 @@ def have_succeeded(world: World) -> bool:
     return all(unit is not None and phase_of(unit) == "Succeed" for unit in units)
 
 
-@pytest.mark.parametrize(
-    ("trouble", "wanted", "times"),
-    [
-        (Trouble.SLOW, on("patch", "jobs"), 2),
-        (Trouble.UNREACHABLE, on("patch", "jobs"), 2),
-        (Trouble.UNSENT, on("patch", "queueunits", "status"), 2),
-        (Trouble.BUSY, on("create", "queueunits"), 2),
-        (Trouble.FAILED, on("patch", "queueunits", "status"), 2),
-        (Trouble.CONFLICT, on("patch", "jobs"), 2),
-        (Trouble.LOST, on("patch", "queueunits", "status"), 2),
-        (Trouble.LOST, on("create", "queueunits"), 2),
-        (Trouble.LATE, on("watch", "queueunits"), 2),
-        (Trouble.DROPPED, on("watch", "jobs"), 2),
-        (Trouble.STALLED, on("watch", "queueunits"), 1),
-        (Trouble.EXPIRED, on("watch", "pods"), 2),
-    ],
-)
+STRIKES = [
+    (Trouble.SLOW, on("patch", "jobs"), 2),
+    (Trouble.UNREACHABLE, on("patch", "jobs"), 2),
+    (Trouble.UNSENT, on("patch", "queueunits", "status"), 2),
+    (Trouble.BUSY, on("create", "queueunits"), 2),
+    (Trouble.FAILED, on("patch", "queueunits", "status"), 2),
+    (Trouble.CONFLICT, on("patch", "jobs"), 2),
+    (Trouble.LOST, on("patch", "queueunits", "status"), 2),
+    (Trouble.LOST, on("create", "queueunits"), 2),
+    (Trouble.LATE, on("watch", "queueunits"), 2),
+    (Trouble.DROPPED, on("watch", "jobs"), 2),
+    (Trouble.STALLED, on("watch", "queueunits"), 1),
+    (Trouble.EXPIRED, on("watch", "pods"), 2),
+    (Trouble.GARBLED, on("watch", "pods"), 2),
+    (Trouble.GARBLED, on("patch", "queueunits", "status"), 2),
+]
+
+
+@pytest.mark.parametrize(("trouble", "wanted", "times"), STRIKES)
 def test_jobs_run_in_turn_whatever_strikes(
     ground: SimulatedGround, world: World, trouble: Trouble, wanted: Matches, times: int
 ) -> None:
@@ -70,6 +73,37 @@ def test_jobs_run_in_turn_whatever_strikes(
     ground.until(lambda: have_succeeded(world), "both have succeeded", seconds=400.0)
     assert fault.struck == times
     assert ground.simulation.faults.met == {trouble: times}
+
+
+def test_every_trouble_is_struck_by_somewhere_here() -> None:
+    """The manager's death and the stale list have tests of their own."""
+    assert {each[0] for each in STRIKES} | {Trouble.DEATH, Trouble.STALE} == set(Trouble)
+
+
+def test_no_list_of_kq_may_be_answered_by_a_replica_that_is_behind(
+    ground: SimulatedGround, world: World
+) -> None:
+    """Each is of the newest version, so nothing that was seen can be gone in it."""
+    stale = ground.simulation.faults.plan(Trouble.STALE, times=10**6)
+    seen = ground.simulation.faults.plan(Trouble.SLOW, lambda asked: asked.verb == "list", times=99)
+    ground.run(ground.simulation.kill_manager())
+    ground.run(ground.simulation.start_manager())
+    submit_two(world)
+    ground.until(lambda: have_succeeded(world), "both have succeeded")
+    assert seen.struck >= 9
+    assert stale.struck == 0
+
+
+@pytest.mark.parametrize("code", [400, 401, 403, 404, 413, 422, 500, 502, 503, 504])
+def test_a_request_may_be_refused_with_any_code(ground: SimulatedGround, code: int) -> None:
+    faults = Faults()
+    server = ground.simulation.server
+    wire = FaultyWire(LocalTransport(server), faults=faults, version=lambda: 1, kill=lambda: None)
+    faults.plan(Trouble.FAILED, code=code)
+    with pytest.raises(ApiError) as refused:
+        ground.run(wire.send(prepare(Asking.LIST, JOB, namespace=NAME), None, Options()))
+    assert refused.value.code == code
+    assert faults.met == {Trouble.FAILED: 1}
 
 
 @pytest.mark.parametrize("spared", range(13))

@@ -6,13 +6,14 @@ Each seed is a history of jobs, edits, faults and deaths on a cluster of its own
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import pytest
-from history_player import play
+from history_player import Outcome, play
 from history_shrinking import shrunk
-from history_steps import Deactivate, Delete, History, KillManager, Plan, Submit, draw
-from soak import quiet
+from history_steps import TROUBLES, Deactivate, Delete, History, KillManager, Plan, Submit, draw
+from soak import Tally, quiet, soak
 
 from kq.decide.book import Book
 from kq.decide.jobs import JobIndex
@@ -43,11 +44,16 @@ def quiet_logs() -> Iterator[None]:
         yield
 
 
+@cache
+def played(seed: int) -> Outcome:
+    """What came of the history of a seed."""
+    return play(draw(seed))
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 def test_all_comes_to_its_end_and_no_quota_is_exceeded_on_the_way(seed: int) -> None:
     history = draw(seed)
-    outcome = play(history)
-    if outcome.wrongs:
+    if played(seed).wrongs:
         shortest = shrunk(history, lambda each: bool(play(each).wrongs), tries=60)
         wrongs = "\n".join(play(shortest).wrongs)
         pytest.fail(f"{wrongs}\n{shortest}", pytrace=False)
@@ -57,9 +63,36 @@ def test_the_seeds_know_every_step_and_most_troubles() -> None:
     steps = [each for seed in SEEDS for each in draw(seed).steps]
     planned = {each.trouble for each in steps if isinstance(each, Plan)}
     kinds = Counter(map(type, steps))
-    assert planned == set(Trouble)
+    assert planned == set(TROUBLES)
     assert {Submit, Delete, Deactivate, KillManager} <= set(kinds)
     assert kinds[Submit] > 80
+
+
+def test_every_trouble_really_strikes_within_some_histories() -> None:
+    tally = Tally()
+    for seed in range(3 * len(SEEDS)):
+        tally.note(draw(seed), played(seed).met)
+        if seed in SEEDS or set(tally.struck) < set(TROUBLES):
+            continue
+        break
+    assert tally.idle() == []
+    assert set(tally.struck) == set(TROUBLES)
+
+
+def test_what_was_planned_and_never_struck_fails_a_soak(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    late = Plan(at=1.0, trouble=Trouble.BUSY, spared=10**6, times=1, seconds=1.0)
+    struck = replace(late, trouble=Trouble.SLOW, spared=0, times=3, seconds=0.01)
+    history = History(seed=1, steps=(FIRST, struck, late))
+    monkeypatch.setattr("soak.draw", lambda seed: history)
+    clock = iter((0.0, 0.0, 61.0, 61.0))
+    monkeypatch.setattr("soak.monotonic", lambda: next(clock))
+    assert soak(minutes=1.0, seed=1) == 1
+    told = capsys.readouterr().out.splitlines()
+    assert told[-1] == "planned and never struck: busy"
+    table = [line.split() for line in told[1:-1]]
+    assert table == [["trouble", "planned", "struck"], ["slow", "1", "3"], ["busy", "1", "0"]]
 
 
 def test_a_history_of_a_seed_is_always_the_same() -> None:

@@ -3,12 +3,10 @@
 import asyncio
 import random
 from contextlib import aclosing
-from dataclasses import dataclass
 from typing import Any
 
-import msgspec
 import pytest
-from simulation import WIDGET, Sim, widgets
+from simulation import WIDGET, Sim, seen, widgets
 
 from kq.core.kinds import CONFIG_MAP, JOB, NAMESPACE
 from kq.kube.errors import AlreadyExists, Conflict, Gone, Indeterminate, Invalid, NotFound
@@ -98,28 +96,6 @@ async def test_a_request_that_takes_too_long_is_open_in_its_outcome() -> None:
         with pytest.raises(Indeterminate):
             await client.get(NAMESPACE, "default", timeout=5)
     assert transport.last_date is None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Seen:
-    """A widget as the informer keeps it."""
-
-    namespace: str
-    name: str
-    uid: str
-    resource_version: str
-    x: str
-
-
-def seen(raw: bytes) -> Seen:
-    meta = msgspec.json.decode(raw)["metadata"]
-    return Seen(
-        namespace=meta["namespace"],
-        name=meta["name"],
-        uid=meta["uid"],
-        resource_version=meta["resourceVersion"],
-        x=meta.get("labels", {}).get("x", ""),
-    )
 
 
 async def test_an_informer_follows_through_compaction() -> None:

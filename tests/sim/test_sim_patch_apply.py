@@ -8,7 +8,7 @@ from sim_things import NOW, THING, kind_of, patched, refusal
 
 from kq.sim.api import patching
 from kq.sim.api.patching import APPLY_PATCH, MERGE_PATCH
-from kq.sim.api.schema import rules_for
+from kq.sim.api.schema import completed, rules_for
 from kq.sim.api.status import ApiStatus
 
 STAMP = "2026-01-01T00:00:00Z"
@@ -22,15 +22,14 @@ def thing(**spec: Any) -> dict[str, Any]:
 
 def live(*, tracked: bool = True) -> dict[str, Any]:
     """A thing that somebody made by an ordinary write."""
-    made = rules_for(THING).complete(thing(must="m", map=[{"name": "x", "v": 1}]))
+    made = completed(rules_for(THING), thing(must="m", map=[{"name": "x", "v": 1}]))
     if tracked:
         patching.track(THING, None, made, manager="unknown", now=NOW)
     return made
 
 
 def applied(current: Any, said: Any, manager: str = "m1", **more: Any) -> dict[str, Any]:
-    made = patched(current, said, APPLY_PATCH, kind=THING, manager=manager, **more)
-    return rules_for(THING).complete(rules_for(THING).decode(made).object)
+    return patched(current, said, APPLY_PATCH, kind=THING, manager=manager, **more)
 
 
 def managers(obj: Any) -> dict[tuple[str, str], Any]:

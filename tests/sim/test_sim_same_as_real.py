@@ -9,19 +9,22 @@ from typing import Any
 import odd_requests
 import pytest
 from controlplane.cluster import Cluster
+from odd_applies import CHECKED_CRD, applying
 from odd_deletes import deleting
 from odd_names import naming, warning
 from odd_pods import acting, ending, limiting, ranking, ratios
 from odd_random import walking
 from odd_reads import listing, reading, watching
-from odd_requests import CRD_PATH, CRDS, Ask, Told
+from odd_requests import CRD_PATH, Ask, Told
 from odd_writes import creating, patching, updating
 from same import Real, Simulated, differing, shown
 
+CRDS = [*odd_requests.CRDS, CHECKED_CRD]
 GROUPS = [
     creating,
     updating,
     patching,
+    applying,
     deleting,
     naming,
     warning,

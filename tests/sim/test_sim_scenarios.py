@@ -2,20 +2,23 @@
 
 import inspect
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from types import ModuleType
 
 import pytest
 import test_e2e_bad_jobs
 import test_e2e_bad_queues
 import test_e2e_bad_quotas
+import test_e2e_bad_servers
 import test_e2e_bad_units
+import test_e2e_crash
 import test_e2e_hand_made
 import test_e2e_life
 import test_e2e_managed
 import test_e2e_order
 import test_e2e_quick_start
 import test_e2e_quotas
-from simulated_ground import simulated_ground
+from simulated_ground import SimulatedGround, simulated_ground
 from test_e2e_bad_queues import own_queue
 from world import World
 
@@ -27,7 +30,9 @@ PLAYED = (
     test_e2e_bad_jobs,
     test_e2e_bad_queues,
     test_e2e_bad_quotas,
+    test_e2e_bad_servers,
     test_e2e_bad_units,
+    test_e2e_crash,
     test_e2e_hand_made,
     test_e2e_life,
     test_e2e_managed,
@@ -35,8 +40,15 @@ PLAYED = (
     test_e2e_quick_start,
     test_e2e_quotas,
 )
-OF_A_REAL_CLUSTER = {"control_plane", "kq", "mortal_kq"}
-"""What a scenario asks for if it needs more than a ground."""
+OF_A_REAL_CLUSTER = {"control_plane", "kq", "noisy_kq", "watcher"}
+"""What a scenario asks for if it needs more than a ground, and a kq that can be killed."""
+PLAYED_ELSEWHERE = {
+    "test_e2e_crash_points": "killed at each write: test_sim_faults, test_sim_case_restart",
+    "test_e2e_kinds": "their operators: test_sim_job_kinds, test_sim_kind_scenarios",
+    "test_e2e_load": "processor time of processes; as scenarios: test_sim_case_scale",
+    "test_e2e_writes": "the rights of service accounts; counts: test_sim_case_scale",
+}
+"""Modules that are about the real cluster, and where the simulated one has its like."""
 SERVICE_ACCOUNT = ResourceKind("", "v1", "ServiceAccount", "serviceaccounts")
 NAME = "test-a"
 
@@ -50,11 +62,44 @@ def world() -> Iterator[World]:
         yield World(ground=ground, namespace=NAME)
 
 
+class MortalSimulation:
+    """kq on the simulated ground, as something that can be killed and started."""
+
+    def __init__(self, ground: SimulatedGround) -> None:
+        self._run = ground.run
+        self._simulation = ground.simulation
+
+    def kill_manager(self) -> None:
+        self._run(self._simulation.kill_manager())
+
+    def start_manager(self) -> None:
+        self._run(self._simulation.start_manager())
+
+    def kill_webhook(self) -> None:
+        self._run(self._simulation.kill_webhook())
+
+    def start_webhook(self) -> None:
+        self._run(self._simulation.start_webhook())
+
+
+@pytest.fixture
+def mortal_kq(world: World) -> MortalSimulation:
+    assert isinstance(world.ground, SimulatedGround)
+    return MortalSimulation(world.ground)
+
+
+def test_every_module_of_scenarios_is_played_or_has_its_like() -> None:
+    written = {each.stem for each in Path(test_e2e_life.__file__).parent.glob("test_e2e_*.py")}
+    assert written - {each.__name__ for each in PLAYED} == set(PLAYED_ELSEWHERE)
+
+
 def scenarios(module: ModuleType) -> Iterator[tuple[str, Callable[..., None]]]:
     """Those of a module that any ground will do for."""
     for name, each in vars(module).items():
         if name.startswith("test_") and inspect.isfunction(each):
-            asks = inspect.signature(each).parameters.keys()
+            marks = getattr(each, "pytestmark", ())
+            used = [name for mark in marks if mark.name == "usefixtures" for name in mark.args]
+            asks = {*inspect.signature(each).parameters, *used}
             if "world" in asks and not asks & OF_A_REAL_CLUSTER:
                 yield name, each
 

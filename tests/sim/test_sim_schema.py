@@ -8,7 +8,7 @@ from sim_things import kind_of
 from kq.errors import DecodeError
 from kq.sim.api import schema
 from kq.sim.api.kinds import Kind
-from kq.sim.api.schema import Schema, rules_for
+from kq.sim.api.schema import Schema, completed, rules_for
 
 ENTRY = {
     "type": "object",
@@ -85,7 +85,7 @@ GO = "json: cannot unmarshal"
 
 
 def texts(**spec: Any) -> list[str]:
-    made = RULES.complete(RULES.decode({"spec": {"must": "m", **spec}}).object)
+    made = completed(RULES, {"spec": {"must": "m", **spec}})
     return [cause.text for cause in RULES.faults(made)]
 
 
@@ -269,7 +269,7 @@ def test_what_is_wrong_is_found(spec: dict[str, Any], told: list[str]) -> None:
     ],
 )
 def test_objects_are_pruned_and_filled_in(given: dict[str, Any], kept: dict[str, Any]) -> None:
-    made = RULES.complete({"spec": {"must": "m", **given}})
+    made = completed(RULES, {"spec": {"must": "m", **given}})
     assert made == {"spec": {"must": "m", "def": "x", "obj": {"d": 7}, **kept}}
 
 
@@ -305,4 +305,4 @@ def test_kinds_that_nobody_knows_have_no_rules() -> None:
     assert schema.builtin(kind_of("v1", "ConfigMap")) is not None
     nobody = Kind(group="x.io", version="v1", kind="X", plural="xs", custom=True)
     assert schema.builtin(nobody) is None
-    assert rules_for(nobody).complete({"any": {"thing": None}}) == {"any": {"thing": None}}
+    assert completed(rules_for(nobody), {"any": {"thing": None}}) == {"any": {"thing": None}}

@@ -26,10 +26,11 @@ from kq.sim.api.kinds import Kind
 from kq.sim.api.patching import MERGE_PATCH, STRATEGIC_PATCH, patch
 from kq.sim.api.status import invalid
 from kq.sim.api.table import as_table
+from kq.sim.write import merges
 
 REGISTRY = builtin.registry()
 CASES = list(typed_cases.cases())
-KEPT_STATUS = {"Namespace", "Pod"}
+KEPT_STATUS = {"Namespace", "Node", "Pod"}
 FIXED = "Invalid value: {...}: field is immutable"
 
 
@@ -71,16 +72,16 @@ def ours(namespace: str, obj: dict[str, Any], uid: str) -> Any:
     kind = kind_of(obj)
     rules = schema.rules_for(kind)
     try:
-        read = rules.decode(obj).object
+        made = rules.decode(obj).object
     except DecodeError as err:
         called = f'{kind.kind} in version "{kind.version}"'
         return f"{called} cannot be handled as a {kind.kind}: {err}"
-    made = rules.complete(read)
+    rules.fill(made)
     made["metadata"]["uid"] = uid
     if kind.namespaced:
         made["metadata"]["namespace"] = namespace
     if kind.status and kind.kind not in KEPT_STATUS:
-        made["status"] = {}
+        merges.reset_status(kind, made)
     rules.prepare(made, None)
     faults = rules.faults(made)
     return invalid(kind, made["metadata"]["name"], faults).message if faults else made
@@ -230,9 +231,9 @@ def patched(kind: Kind, current: Any, change: Any, media: str) -> Any:
     """What our patch and rules make of an object; the words of the refusal if they refuse."""
     body = json.dumps(change).encode()
     now = datetime(2026, 1, 1, tzinfo=UTC)
-    made = patch(media, current, body, kind=kind, manager="me", force=False, now=now)
     rules = schema.rules_for(kind)
-    made = rules.complete(rules.decode(made).object)
+    options = {"kind": kind, "rules": rules, "manager": "me", "force": False, "now": now}
+    made = patch(media, current, body, **options).object
     rules.prepare(made, current)
     faults = [*rules.faults(made), *rules.changes(made, current)]
     if faults:

@@ -55,7 +55,7 @@ def hook(**fields: Any) -> Object:
 
 
 def cases() -> Iterator[Case]:
-    for group in (jobs, job_numbers, templates, resources, crons, others, extensions):
+    for group in (jobs, job_numbers, templates, resources, crons, others, extensions, bare):
         yield from group()
 
 
@@ -206,3 +206,30 @@ def extensions() -> Iterator[Case]:
     template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [CONTAINER]}}
     spec = {"selector": {"matchLabels": {"a": "b"}}, "template": template}
     yield Case("a deployment", of("Deployment", "apps/v1", spec=spec))
+
+
+def bare() -> Iterator[Case]:
+    """Objects that leave out what Go writes all the same."""
+    yield Case("a lease of nothing", of("Lease", "coordination.k8s.io/v1"))
+    yield Case("a role of nothing", of("ClusterRole", "rbac.authorization.k8s.io/v1"))
+    no_rules = of("ClusterRole", "rbac.authorization.k8s.io/v1", rules=[])
+    yield Case("a role of no rules", no_rules)
+    yield Case("limits of nothing", of("LimitRange"))
+    yield Case("a quota of nothing", of("ResourceQuota"))
+    yield Case("limits of no limit", of("LimitRange", spec={"limits": []}))
+    yield Case("a template", of("PodTemplate", template={"spec": SPEC}))
+    conditions = [{"type": "Ready", "status": "True"}, {"type": "Mine"}]
+    tainted = {"taints": [{"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}]}
+    node = of("Node", spec=tainted, status={"conditions": conditions})
+    yield Case("conditions of a node", node)
+    claim = {"resourceFieldRef": {"resource": "limits.cpu"}}
+    yield Case("a part of nothing", with_container(env=[{"name": "A", "valueFrom": claim}]))
+    named = [{"name": "A"}]
+    yield Case("a variable of nothing", with_container(env=named))
+    sources = {"name": "v", "projected": {}}
+    yield Case("a projection of nothing", job(pod={**SPEC, "volumes": [sources]}))
+    elsewhere = {"type": "ExternalName", "externalName": "a.b", "ports": [{"port": 80}]}
+    yield Case("a service", of("Service", spec=elsewhere))
+    about = {"kind": "Pod", "namespace": "default"}
+    yield Case("an event of little", of("Event", involvedObject=about))
+    yield Case("a service account", of("ServiceAccount"))

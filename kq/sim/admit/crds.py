@@ -27,7 +27,6 @@ class Definitions:
         self._registry = registry
         self._kind = kind
         self._clock = clock
-        self._seen = storage.version
         storage.subscribe(kind.key, self._follow)
 
     def mutate(self, review: Review) -> None:
@@ -50,8 +49,8 @@ class Definitions:
             raise invalid(self._kind, name, [invalid_value("metadata.name", name, text)])
 
     def _follow(self) -> None:
-        for event in self._storage.events_since(self._kind.key, self._seen):
-            self._seen = event.version
+        # Told within each write: what is new is the last version alone, whatever was compacted.
+        for event in self._storage.events_since(self._kind.key, self._storage.version - 1):
             self._registry.remove(event.stored.name)
             if event.change is Change.DELETED:
                 self._empty(event)

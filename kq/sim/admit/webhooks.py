@@ -168,7 +168,7 @@ class Webhooks:
         asked = {**before, "apiVersion": kind.api_version}
         try:
             patched = apply_operations(asked, list(operations))
-            read = self._rulebook.rules(kind).complete(patched)
+            read = self._rulebook.completed(kind, patched)
         except (DoesNotApply, DecodeError) as err:
             raise internal(str(err)) from err
         review.obj = {**read, "apiVersion": review.call.kind.api_version}

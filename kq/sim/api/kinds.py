@@ -1,6 +1,6 @@
 """The kinds that an API server serves: what each is called, and the rules for its objects."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -65,6 +65,8 @@ class Kind:
     """Whether a CRD defines it."""
     openapi: Object | None = None
     """The CRD's structural schema."""
+    counts: tuple[str, ...] = ()
+    """Where the counts are that its scale subresource is about."""
     columns: tuple[Column, ...] = ()
     selectable: tuple[str, ...] = ()
     """The fields beside name and namespace that field selectors may name."""
@@ -92,6 +94,7 @@ class Registry:
 
     def __init__(self, kinds: Iterable[Kind] = ()) -> None:
         self._kinds: dict[tuple[str, str, str], Kind] = {}
+        self._versions: dict[str, list[Kind]] = {}
         self.add(kinds)
 
     def __iter__(self) -> Iterator[Kind]:
@@ -101,10 +104,12 @@ class Registry:
         """Serves these from now on, in place of what had their addresses."""
         for kind in kinds:
             self._kinds[kind.group, kind.version, kind.plural] = kind
+        self._note_versions()
 
     def remove(self, key: str) -> None:
         """Serves no version of that kind any more."""
         self._kinds = {at: kind for at, kind in self._kinds.items() if kind.key != key}
+        self._note_versions()
 
     def find(self, group: str, version: str, plural: str) -> Kind | None:
         """The kind at that address."""
@@ -116,9 +121,14 @@ class Registry:
             (each for each in self if each.kind == kind and each.api_version == api_version), None
         )
 
-    def versions(self, key: str) -> list[Kind]:
+    def versions(self, key: str) -> Sequence[Kind]:
         """All versions of one kind, as they were added."""
-        return [kind for kind in self if kind.key == key]
+        return self._versions.get(key, ())
+
+    def _note_versions(self) -> None:
+        self._versions = {}
+        for kind in self:
+            self._versions.setdefault(kind.key, []).append(kind)
 
 
 def kinds_of_crd(crd: Object) -> list[Kind]:
@@ -150,9 +160,15 @@ def _version_of(shared: Kind, version: Object) -> Kind:
         version=version["name"],
         status="status" in subresources,
         openapi=(version.get("schema") or {}).get("openAPIV3Schema"),
+        counts=_counts(subresources.get("scale") or {}),
         columns=tuple(_column(each) for each in version.get("additionalPrinterColumns") or ()),
         selectable=tuple(each["jsonPath"].removeprefix(".") for each in fields),
     )
+
+
+def _counts(scale: Object) -> tuple[str, ...]:
+    fields = ("specReplicasPath", "statusReplicasPath")
+    return tuple(scale[field] for field in fields if field in scale)
 
 
 def _column(column: Object) -> Column:

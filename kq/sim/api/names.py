@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 
 from kq.sim.api.kinds import Naming
 
@@ -63,8 +64,13 @@ def path_segment_faults(name: str, *, prefix: bool = False) -> list[str]:
     return [f"may not contain '{part}'" for part in ("/", "%") if part in name]
 
 
-def qualified_faults(key: str) -> list[str]:
+@lru_cache(4096)
+def qualified_faults(key: str) -> tuple[str, ...]:
     """What is wrong with the key of a label, or the name of a finalizer."""
+    return tuple(_qualified_faults(key))
+
+
+def _qualified_faults(key: str) -> list[str]:
     prefix, slash, name = key.rpartition("/")
     if "/" in prefix:
         return [

@@ -9,7 +9,7 @@ import msgspec
 from kq.core.kinds import Object
 from kq.errors import DecodeError
 from kq.sim.api.kinds import Kind
-from kq.sim.api.schema import rules_for
+from kq.sim.api.schema import ObjectRules
 from kq.sim.api.status import (
     ApiStatus,
     bad_request,
@@ -25,6 +25,7 @@ from kq.sim.patch.managed import Manager
 from kq.sim.patch.merge import merge
 from kq.sim.patch.operations import DoesNotApply, apply_operations
 from kq.sim.schemas import decode
+from kq.sim.schemas.decode import Decoded
 from kq.sim.schemas.definitions import definition_of
 from kq.sim.schemas.golang import go_name
 
@@ -44,6 +45,7 @@ class _Patch:
     body: bytes
     current: Object
     kind: Kind
+    rules: ObjectRules
     strict: bool
 
 
@@ -53,18 +55,19 @@ def patch(
     body: bytes,
     *,
     kind: Kind,
+    rules: ObjectRules,
     manager: str,
     force: bool,
     now: datetime,
     subresource: str = "",
     strict: bool = False,
-) -> dict[str, Any]:
-    """The object after the patch, not yet completed or checked; ApiStatus if it is refused.
+) -> Decoded:
+    """The object after the patch, completed but not yet checked; ApiStatus if it is refused.
 
     An empty `current` is an object that does not exist: only apply makes one. `strict` refuses
     fields that nobody knows.
     """
-    asked = _Patch(body=body, current=current, kind=kind, strict=strict)
+    asked = _Patch(body=body, current=current, kind=kind, rules=rules, strict=strict)
     match content_type.partition(";")[0].strip():
         case "application/apply-patch+yaml":
             own = Manager(name=manager, operation="Apply", version="", subresource=subresource)
@@ -77,8 +80,9 @@ def patch(
             patched = _strategic(asked)
         case _:
             raise _unsupported(kind)
-    if isinstance(patched.get("metadata"), dict):
-        track(kind, current, patched, manager=manager, now=now, subresource=subresource)
+    rules.fill(patched.object)
+    if isinstance(patched.object.get("metadata"), dict):
+        track(kind, current, patched.object, manager=manager, now=now, subresource=subresource)
     return patched
 
 
@@ -134,7 +138,7 @@ def _merged(asked: _Patch) -> Any:
     return merge(asked.current, content)
 
 
-def _strategic(asked: _Patch) -> dict[str, Any]:
+def _strategic(asked: _Patch) -> Decoded:
     content = read_map(asked.body) or {}
     schema = definition_of(asked.kind.api_version, asked.kind.kind) or {}
     shown = strategic.go_map(content)
@@ -142,10 +146,10 @@ def _strategic(asked: _Patch) -> dict[str, Any]:
         patched = strategic.strategic_merge(schema, asked.current, content)
     except strategic.StrategicError as err:
         raise ApiStatus(500, "", str(err)) from err
-    return _decodable(asked, patched, shown)
+    return _decoded(asked, patched, shown)
 
 
-def _applied(asked: _Patch, own: Manager, *, force: bool, now: datetime) -> dict[str, Any]:
+def _applied(asked: _Patch, own: Manager, *, force: bool, now: datetime) -> Decoded:
     kind = asked.kind
     said = read_yaml(asked.body)
     version, called = said.get("apiVersion") or "", said.get("kind") or ""
@@ -161,30 +165,40 @@ def _applied(asked: _Patch, own: Manager, *, force: bool, now: datetime) -> dict
             " object was found"
         )
         raise conflict(kind, meta.get("name", ""), why)
-    return apply(kind, asked.current or None, said, manager=own, force=force, now=now)
+    made = apply(kind, asked.current or None, said, manager=own, force=force, now=now)
+    try:
+        applied = asked.rules.decode(made)
+    except DecodeError as err:
+        gvk = f"{kind.api_version}, Kind={kind.kind}"
+        place = f"{meta.get('namespace', '')}/{meta.get('name', '')}"
+        why = f"unable to convert unstructured object to {gvk}: {err}"
+        text = f"failed to convert new object ({place}; {gvk}) to proper version: {why}"
+        raise ApiStatus(500, "", text) from err
+    asked.rules.fill(applied.object)
+    return applied
 
 
-def _checked(asked: _Patch, patched: Any) -> dict[str, Any]:
-    shown = msgspec.json.encode(patched).decode()
+def _checked(asked: _Patch, patched: Any) -> Decoded:
     if not isinstance(patched, dict):
         raise bad_request(f"couldn't get version/kind; {NO_MAP.format('array')}")
-    return _decodable(asked, patched, shown)
+    return _decoded(asked, patched, patched)
 
 
-def _decodable(asked: _Patch, patched: dict[str, Any], shown: str) -> dict[str, Any]:
-    """The object, if it can be read as one of its kind at all."""
+def _decoded(asked: _Patch, patched: dict[str, Any], shown: Any) -> Decoded:
+    """The object, if it can be read as one of its kind at all; `shown` is what is else told."""
     try:
-        unknown = rules_for(asked.kind).decode(patched).unknown
+        decoded = asked.rules.decode(patched)
     except DecodeError as err:
         raise _undecodable(shown, str(err)) from err
-    if asked.strict and unknown:
-        texts = ", ".join(decode.texts(unknown))
+    if asked.strict and decoded.unknown:
+        texts = ", ".join(decode.texts(decoded.unknown))
         raise _undecodable(shown, f"strict decoding error: {texts}")
-    return patched
+    return decoded
 
 
-def _undecodable(shown: str, why: str) -> ApiStatus:
-    return invalid_as("", "", "", [invalid_value("patch", shown, why)])
+def _undecodable(shown: Any, why: str) -> ApiStatus:
+    text = shown if isinstance(shown, str) else msgspec.json.encode(shown).decode()
+    return invalid_as("", "", "", [invalid_value("patch", text, why)])
 
 
 def _unsupported(kind: Kind) -> ApiStatus:

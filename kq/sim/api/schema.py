@@ -1,11 +1,10 @@
 """What objects of a kind must look like, and how the server completes them: for any kind.
 
-The order in which a server uses the rules: `decode` what came in, `complete` it; after admission
+The order in which a server uses the rules: `decode` what came in and `fill` it; after admission
 `prepare` what is to be stored; then `faults`, and on updates `changes`.
 """
 
-import copy
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from kq.core.kinds import Object
@@ -16,6 +15,7 @@ from kq.sim.builtin import defaults, rules
 from kq.sim.schemas import structural, validate
 from kq.sim.schemas.decode import Decoded, decode
 from kq.sim.schemas.definitions import definition_of, object_meta
+from kq.sim.schemas.scale import count_faults
 
 
 class ObjectRules(Protocol):
@@ -24,8 +24,8 @@ class ObjectRules(Protocol):
     def decode(self, obj: Object) -> Decoded:
         """A pruned copy and the paths of what was cut; DecodeError if it cannot be read at all."""
 
-    def complete(self, obj: Object) -> dict[str, Any]:
-        """A pruned copy with all defaults filled in."""
+    def fill(self, obj: dict[str, Any]) -> None:
+        """Fills all defaults into an object that was decoded."""
 
     def prepare(self, obj: dict[str, Any], old: Object | None) -> None:
         """Sets in place what the server itself decides, once uid and name are known."""
@@ -40,8 +40,11 @@ class ObjectRules(Protocol):
 class Schema:
     """The rules of a custom kind: all from the structural schema of its CRD."""
 
-    def __init__(self, openapi: Object) -> None:
+    def __init__(self, openapi: Object, counts: Sequence[str] = ()) -> None:
+        """`counts` are where its scale subresource finds replicas."""
         self.openapi = openapi
+        self._counts = counts
+        self._has_rules = validate.has_rules(openapi)
 
     def decode(self, obj: Object) -> Decoded:
         """A pruned copy and the paths of what was cut; only metadata has to be well-formed."""
@@ -52,18 +55,18 @@ class Schema:
             unknown += [f"metadata.{path}" for path in meta.unknown]
         return Decoded(pruned, sorted(unknown))
 
-    def complete(self, obj: Object) -> dict[str, Any]:
-        """A pruned copy with all defaults filled in."""
-        complete, _ = structural.prune(self.openapi, obj)
-        structural.fill(self.openapi, complete)
-        return complete
+    def fill(self, obj: dict[str, Any]) -> None:
+        """Fills all defaults into an object that was decoded."""
+        structural.fill(self.openapi, obj)
 
     def prepare(self, obj: dict[str, Any], old: Object | None) -> None:
         """Nothing is decided by the server alone."""
 
     def faults(self, obj: Object) -> list[Cause]:
-        """What is wrong with the object by its schema."""
-        return validate.faults(self.openapi, obj)
+        """What is wrong with the object by its schema; its CEL rules are not evaluated."""
+        found = validate.faults(self.openapi, obj)
+        found += count_faults(self._counts, obj)
+        return [*found, *validate.unchecked(found)] if self._has_rules else found
 
     def changes(self, obj: Object, old: Object) -> list[Cause]:
         """Anything may change."""
@@ -81,11 +84,9 @@ class Builtin:
         """A pruned copy and the paths of what was cut; DecodeError in the words of Go's decoder."""
         return decode(self._definition, obj)
 
-    def complete(self, obj: Object) -> dict[str, Any]:
-        """A pruned copy with all defaults filled in."""
-        complete = decode(self._definition, obj).object
-        defaults.fill(self._definition, complete)
-        return complete
+    def fill(self, obj: dict[str, Any]) -> None:
+        """Fills all defaults into an object that was decoded."""
+        defaults.fill(self._definition, obj)
 
     def prepare(self, obj: dict[str, Any], old: Object | None) -> None:
         """Sets in place what the server itself decides, such as the selector of a Job."""
@@ -111,11 +112,19 @@ def rules_for(kind: Kind) -> ObjectRules:
     found = builtin(kind)
     if found is not None:
         return found
-    return Schema(kind.openapi or {structural.PRESERVE: True, "type": "object"})
+    anything = {structural.PRESERVE: True, "type": "object"}
+    return Schema(kind.openapi or anything, kind.counts)
 
 
 def _metadata(value: Any) -> Decoded:
     if not isinstance(value, Mapping):
         called = {list: "array", str: "string", bool: "bool"}.get(type(value), "number")
         raise DecodeError(f"json: cannot unmarshal {called} into Go value of type v1.ObjectMeta")
-    return decode(object_meta(), copy.deepcopy(dict(value)))
+    return decode(object_meta(), value)
+
+
+def completed(rules: ObjectRules, obj: Object) -> dict[str, Any]:
+    """A pruned copy with all defaults filled in."""
+    decoded = rules.decode(obj).object
+    rules.fill(decoded)
+    return decoded

@@ -2,36 +2,42 @@
 
 import base64
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeGuard
 
 from kq.core.quantity import NANO, Quantity
 from kq.sim.builtin import workloads
 from kq.sim.builtin.workloads import Values, set_missing, set_words
 from kq.sim.schemas.amounts import MOST, amount_of
 from kq.sim.schemas.definitions import Schema
+from kq.sim.schemas.zeros import fill_zeros
 
 _FILE_MODE = 0o644
 _MILLI = NANO // 1000
 
 
 def fill(schema: Schema, value: Any) -> None:
-    """Fills in place: first the value's own defaults, then those of what it holds."""
+    """Fills in place: first the value's own defaults and zeros, then those of what it holds."""
     match value:
         case dict() if "properties" in schema:
             _fill_struct(schema, value)
-        case dict() if isinstance(schema.get("additionalProperties"), Mapping):
+        case dict() if _has_parts(inner := schema.get("additionalProperties")):
             for each in value.values():
-                fill(schema["additionalProperties"], each)
-        case list() if "items" in schema:
+                fill(inner, each)
+        case list() if _has_parts(inner := schema.get("items")):
             for each in value:
-                fill(schema["items"], each)
+                fill(inner, each)
+
+
+def _has_parts(schema: Schema | None) -> TypeGuard[Schema]:
+    return schema is not None and schema.get("type") in ("object", "array")
 
 
 def _fill_struct(schema: Schema, value: Values) -> None:
-    properties = schema["properties"]
-    own = _DEFAULTS.get(schema.get("title", ""))
+    properties, title = schema["properties"], schema.get("title", "")
+    own = _DEFAULTS.get(title)
     if own is not None:
         own(value)
+    fill_zeros(title, value)
     for name, each in list(value.items()):
         if isinstance(each, dict | list) and name in properties:
             fill(properties[name], each)
@@ -49,7 +55,6 @@ def _node(value: Values) -> None:
     _round(status, "capacity", "allocatable")
     if "capacity" in status:
         set_missing(status, allocatable=dict(status["capacity"]))
-    set_missing(value, spec={})
 
 
 def _limits(value: Values) -> None:
@@ -85,10 +90,10 @@ def _secret(value: Values) -> None:
 def _service(value: Values) -> None:
     spec = value.setdefault("spec", {})
     set_words(spec, sessionAffinity="None", type="ClusterIP")
-    set_missing(spec, internalTrafficPolicy="Cluster")
+    if spec["type"] != "ExternalName":
+        set_missing(spec, internalTrafficPolicy="Cluster")
     for port in spec.get("ports", []):
         set_words(port, protocol="TCP", targetPort=port.get("port"))
-    set_missing(value, status={"loadBalancer": {}})
 
 
 def _crd(value: Values) -> None:
@@ -102,11 +107,6 @@ def _crd(value: Values) -> None:
 def _subject(value: Values) -> None:
     if value.get("kind") in ("User", "Group"):
         set_words(value, apiGroup="rbac.authorization.k8s.io")
-
-
-def _event(value: Values) -> None:
-    set_missing(value, firstTimestamp=None, lastTimestamp=None, eventTime=None, source={})
-    set_missing(value, reportingComponent="", reportingInstance="", involvedObject={})
 
 
 def _resources(value: Values) -> None:
@@ -150,7 +150,6 @@ _DEFAULTS: Mapping[str, Callable[[Values], None]] = {
     "v1.Container": workloads.container,
     "v1.ContainerPort": _plain(protocol="TCP"),
     "v1.DownwardAPIVolumeSource": _MODE,
-    "v1.Event": _event,
     "v1.HTTPGetAction": lambda value: set_words(value, path="/", scheme="HTTP"),
     "v1.HostPathVolumeSource": _plain(type=""),
     "v1.LimitRangeItem": _limits,

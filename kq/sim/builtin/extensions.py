@@ -17,7 +17,7 @@ def prepare_crd(crd: dict[str, Any], old: Object | None) -> None:
     names = crd["spec"].get("names") or {}
     stored = [each["name"] for each in crd["spec"].get("versions") or () if each.get("storage")]
     before = (old or {}).get("status") or {}
-    status["storedVersions"] = [*dict.fromkeys([*before.get("storedVersions", []), *stored])]
+    status["storedVersions"] = [*dict.fromkeys([*(before.get("storedVersions") or ()), *stored])]
     if old is None:
         status["acceptedNames"] = dict(names)
 

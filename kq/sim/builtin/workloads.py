@@ -82,7 +82,6 @@ def job(value: Values) -> None:
     meta = value.setdefault("metadata", {})
     if template_labels and not meta.get("labels"):
         meta["labels"] = template_labels
-    set_missing(value, status={})
 
 
 def cron_job(value: Values) -> None:
@@ -90,11 +89,6 @@ def cron_job(value: Values) -> None:
     spec = value.setdefault("spec", {})
     set_words(spec, concurrencyPolicy="Allow")
     set_missing(spec, suspend=False, successfulJobsHistoryLimit=3, failedJobsHistoryLimit=1)
-    set_missing(spec, jobTemplate={})
-    set_missing(spec["jobTemplate"], metadata={}, spec={})
-    template = spec["jobTemplate"]["spec"].setdefault("template", {})
-    set_missing(template, metadata={}, spec={})
-    set_missing(value, status={})
 
 
 def deployment(value: Values) -> None:
@@ -106,4 +100,3 @@ def deployment(value: Values) -> None:
     if strategy["type"] == "RollingUpdate":
         set_missing(strategy, rollingUpdate={})
         set_missing(strategy["rollingUpdate"], maxUnavailable="25%", maxSurge="25%")
-    set_missing(value, status={})

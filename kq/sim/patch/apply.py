@@ -1,6 +1,5 @@
 """Server-side apply: what a manager says is laid over an object, what it no longer says is cut."""
 
-import copy
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
@@ -27,6 +26,7 @@ from kq.sim.patch.managed import (
     write,
 )
 from kq.sim.patch.shapes import Shape, field_schema, item_keys, items_schema, shape_of
+from kq.sim.schemas.copying import copied
 from kq.sim.schemas.definitions import Schema
 
 
@@ -36,7 +36,7 @@ def apply(
     """The object after a manager applied what it says; ApiStatus 409 if others say otherwise."""
     schema = schema_of(kind)
     _check(kind, schema, said)
-    current = _tracked(kind, live, now)
+    current = _tracked(kind, live, manager.subresource, now)
     managers = read(current)
     last = managers[manager].fields if manager in managers else frozenset()
     fields = managed_part(kind, fields_of(schema, said), manager.subresource)
@@ -49,22 +49,28 @@ def apply(
     others = {each: owned for each, owned in managers.items() if each != manager}
     if not force:
         _refuse_conflicts(others, written)
+    result = copied(after)
     if not written and not removed and last == fields:
-        return copy.deepcopy(dict(current))
+        # Nothing is new, the times of managers included; but a version or uid may be asked for.
+        return {**result, "metadata": {**current["metadata"], **result["metadata"]}}
     kept = without(others, written | removed)
     own = replace(managers[manager], fields=managers[manager].fields - removed)
-    result = copy.deepcopy(after)
     write(result, kept | {manager: own})
     return result
 
 
-def _tracked(kind: Kind, live: Object | None, now: datetime) -> dict[str, Any]:
+def _tracked(kind: Kind, live: Object | None, subresource: str, now: datetime) -> dict[str, Any]:
     """The live object, with somebody who manages what was there before anybody applied."""
     if live is None:
-        return copy.deepcopy(dict(empty(kind)))
-    current = copy.deepcopy(dict(live))
+        return copied(dict(empty(kind)))
+    current = copied(dict(live))
     if not read(current):
-        first = Manager(name=BEFORE_FIRST_APPLY, operation="Update", version=kind.api_version)
+        first = Manager(
+            name=BEFORE_FIRST_APPLY,
+            operation="Update",
+            version=kind.api_version,
+            subresource=subresource,
+        )
         track(kind, None, current, manager=first, now=now)
     return current
 
@@ -81,7 +87,7 @@ def _check(kind: Kind, schema: Schema, said: Object) -> None:
 def _laid_over(schema: Schema, live: Any, said: Any) -> Any:
     shape = shape_of(schema, said)
     if shape is Shape.LEAF or shape_of(schema, live) is not shape:
-        return copy.deepcopy(said)
+        return copied(said)
     match shape:
         case Shape.MAP:
             merged = dict(live)

@@ -68,7 +68,8 @@ def _list(schema: Schema, value: Any, path: str) -> Iterator[str]:
         if is_map and keys in seen:
             yield f"{path}: duplicate entries for key {shown((key_element(keys or {}),))}"
         seen.append(keys)
-        yield from _faults(items_schema(schema), each, f"{path}[{index}]")
+        place = shown((key_element(keys),)) if keys else f"[{index}]"
+        yield from _faults(items_schema(schema), each, f"{path}{place}")
 
 
 def _keyless(schema: Schema) -> str:

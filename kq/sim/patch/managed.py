@@ -10,6 +10,7 @@ from kq.sim.api.kinds import Kind
 from kq.sim.patch.fields import Path, compare, decode, encode
 from kq.sim.patch.shapes import ANYTHING
 from kq.sim.schemas.definitions import Schema, definition_of, object_meta
+from kq.sim.schemas.zeros import zero
 
 BEFORE_FIRST_APPLY = "before-first-apply"
 _OF_THE_SERVER = frozenset(
@@ -158,18 +159,7 @@ def schema_of(kind: Kind) -> Schema:
 def empty(kind: Kind) -> Object:
     """What the server compares a new object with: what its type holds before anything is said."""
     found = None if kind.custom else definition_of(kind.api_version, kind.kind)
-    return {} if found is None else _empty(found)
-
-
-def _empty(schema: Schema) -> dict[str, Any]:
-    made: dict[str, Any] = {}
-    required = schema.get("required", ())
-    for name, each in schema.get("properties", {}).items():
-        if each.get("default") == {} and "properties" in each:
-            made[name] = _empty(each)
-        elif name in required and each.get("type") == "array":
-            made[name] = None
-    return made
+    return {} if found is None else zero(found)
 
 
 def without_managers(obj: Object) -> Object:

@@ -1,26 +1,24 @@
 """JSON merge patches."""
 
-import copy
 from collections.abc import Mapping
 from typing import Any
 
 
 def merge(document: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
-    """The document with the patch laid over it: maps merge, nulls remove, all else replaces."""
-    merged = copy.deepcopy(dict(document))
-    _merge(merged, patch)
-    return merged
+    """The document with the patch laid over it: maps merge, nulls remove, all else replaces.
 
-
-def _merge(document: dict[str, Any], patch: Mapping[str, Any]) -> None:
+    Neither of the two is changed; what is the same in them is shared.
+    """
+    merged = dict(document)
     for key, value in patch.items():
-        present = document.get(key)
+        present = merged.get(key)
         if value is None:
-            document.pop(key, None)
+            merged.pop(key, None)
         elif isinstance(value, Mapping) and isinstance(present, dict):
-            _merge(present, value)
+            merged[key] = merge(present, value)
         else:
-            document[key] = _without_nulls(value) if _is_new(present, value) else value
+            merged[key] = _without_nulls(value) if _is_new(present, value) else value
+    return merged
 
 
 def _is_new(present: Any, value: Any) -> bool:

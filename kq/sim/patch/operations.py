@@ -1,10 +1,10 @@
 """JSON patches as the real server's library applies them, its liberties included."""
 
-import copy
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from kq.errors import KqError
+from kq.sim.schemas.copying import copied
 
 Document = dict[str, Any]
 _ABSENT = object()
@@ -16,7 +16,7 @@ class DoesNotApply(KqError):
 
 def apply_operations(document: Mapping[str, Any], operations: Sequence[Any]) -> Any:
     """The document after all operations."""
-    whole: Any = copy.deepcopy(dict(document))
+    whole: Any = copied(dict(document))
     for operation in operations:
         name = operation.get("op")
         act = _OPERATIONS.get(name)
@@ -64,7 +64,7 @@ def _move(whole: Any, operation: Document) -> Any:
 
 def _copy(whole: Any, operation: Document) -> Any:
     parent, key = _place(whole, operation, "from")
-    value = copy.deepcopy(_get(parent, key))
+    value = copied(_get(parent, key))
     target, name = _place(whole, operation, "path")
     _insert(target, name, value)
     return whole
@@ -106,7 +106,7 @@ def same(left: Any, right: Any) -> bool:
 
 
 def _value(operation: Document) -> Any:
-    return copy.deepcopy(operation.get("value"))
+    return copied(operation.get("value"))
 
 
 def _place(whole: Any, operation: Document, field: str) -> tuple[Any, str]:

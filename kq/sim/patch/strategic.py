@@ -4,11 +4,11 @@ The directives are those that kubectl writes: `$patch`, `$retainKeys`, `$deleteF
 and `$setElementOrder`.
 """
 
-import copy
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kq.errors import KqError
+from kq.sim.schemas.copying import copied
 from kq.sim.schemas.definitions import Schema
 from kq.sim.schemas.structural import property_of
 
@@ -29,7 +29,7 @@ def strategic_merge(
     schema: Schema, document: Mapping[str, Any], patch: Mapping[str, Any]
 ) -> Values:
     """The document with the patch merged into it, by the type of the document."""
-    return _merge_map(schema, copy.deepcopy(dict(document)), copy.deepcopy(dict(patch)))
+    return _merge_map(schema, copied(dict(document)), copied(dict(patch)))
 
 
 def _merge_map(schema: Schema, document: Values, patch: Values) -> Values:

@@ -16,6 +16,7 @@ from kq.sim.api.status import (
     invalid_value,
     unsupported_media_type,
 )
+from kq.sim.schemas.decode import Decoded, texts
 
 _TYPES = {"application/json", ""}
 _SHOWN = 30
@@ -65,22 +66,31 @@ def completed(call: Call, rules: ObjectRules, obj: dict[str, Any]) -> Sent:
 
     ApiStatus 400 if it cannot be read as its kind, or has what is unknown and may not.
     """
-    kind = call.kind
-    handled = f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}'
     try:
         decoded = rules.decode(obj)
-        complete = rules.complete(decoded.object)
     except DecodeError as err:
-        raise bad_request(f"{handled}: {err}") from err
-    if not isinstance(complete.get("metadata"), dict):
-        complete["metadata"] = {}
-    warnings = [f'unknown field "{field}"' for field in decoded.unknown]
+        raise bad_request(f"{_handled(call.kind)}: {err}") from err
+    rules.fill(decoded.object)
+    return sent(call, decoded)
+
+
+def sent(call: Call, decoded: Decoded) -> Sent:
+    """An object that is completed, and what is to be said of its unknown fields, if they may be."""
+    obj = decoded.object
+    if not isinstance(obj.get("metadata"), dict):
+        obj["metadata"] = {}
+    warnings = texts(decoded.unknown)
     match call.query.get("fieldValidation", "Warn"):
         case "Strict" if warnings:
-            raise bad_request(f"{handled}: strict decoding error: {', '.join(warnings)}")
+            why = f"strict decoding error: {', '.join(warnings)}"
+            raise bad_request(f"{_handled(call.kind)}: {why}")
         case "Ignore":
             warnings = []
-    return Sent(complete, warnings + _without_double_owners(complete["metadata"]))
+    return Sent(obj, warnings + _without_double_owners(obj["metadata"]))
+
+
+def _handled(kind: Kind) -> str:
+    return f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}'
 
 
 def _without_double_owners(meta: dict[str, Any]) -> list[str]:

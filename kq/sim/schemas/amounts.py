@@ -1,6 +1,7 @@
 """Quantities as the API server keeps them: also those that are larger than any amount."""
 
 import re
+from functools import lru_cache
 
 from kq.core.quantity import NANO, Quantity, parse_quantity
 from kq.errors import QuantityError
@@ -23,7 +24,12 @@ def amount_of(value: object) -> Quantity:
 
 def spelled(value: object) -> str:
     """The canonical spelling; QuantityError for what is no quantity."""
-    huge = _HUGE.fullmatch(value) if isinstance(value, str) else None
-    if huge and amount_of(value) is MOST:
+    return _spelled(value) if isinstance(value, str) else str(parse_quantity(value))
+
+
+@lru_cache(4096)
+def _spelled(text: str) -> str:
+    huge = _HUGE.fullmatch(text)
+    if huge and amount_of(text) is MOST:
         return f"{huge[1]}e+{huge[2]}"
-    return str(parse_quantity(value))
+    return str(parse_quantity(text))

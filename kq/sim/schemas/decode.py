@@ -4,29 +4,25 @@ What Go's decoder refuses is refused in its words; what it drops (unknown fields
 lists and maps of optional fields) is dropped; quantities and numbers come out as it writes them.
 """
 
-import base64
-import binascii
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
-from kq.errors import DecodeError, QuantityError
-from kq.sim.schemas.amounts import spelled
-from kq.sim.schemas.definitions import OMITS_ZERO, Schema
-from kq.sim.schemas.golang import Place, go_type, mismatch
+from kq.sim.schemas import scalars
+from kq.sim.schemas.definitions import OMITS_ZERO, Schema, definitions
+from kq.sim.schemas.golang import Misfit, Step, go_type, path_of
+from kq.sim.schemas.scalars import Read, Unknown
 
-QUANTITY_RULE = (
-    "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
-)
-_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
-_MICRO_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}(Z|[+-]\d\d:\d\d)")
-_LAYOUTS = {
-    "meta.v1.Time": "2006-01-02T15:04:05Z07:00",
-    "meta.v1.MicroTime": "2006-01-02T15:04:05.000000Z07:00",
+_Field = tuple[type | None, Read, bool]
+"""A type whose values need no reading, how others are read, and whether nothing is left out."""
+_EMPTY: Mapping[str, Any] = {
+    "object": {},
+    "array": [],
+    "string": "",
+    "integer": 0,
+    "boolean": False,
 }
-_BOUNDS = {"int32": 2**31, "int64": 2**63}
-_SMALL = 2**31
 
 
 @dataclass(slots=True)
@@ -39,145 +35,167 @@ class Decoded:
 
 def decode(schema: Schema, value: Mapping[str, Any]) -> Decoded:
     """The object as its type takes it; DecodeError has the words of Go's decoder."""
-    decoded = Decoded({})
-    decoded.object = _struct(schema, value, Place(), decoded.unknown)
-    return decoded
+    unknown: list[list[Step]] = []
+    try:
+        read = _struct(str(schema["title"]))(value, unknown)
+    except Misfit as err:
+        raise err.told() from err
+    return Decoded(read, [path_of(steps) for steps in unknown])
 
 
-def _value(schema: Schema, value: Any, place: Place, unknown: list[str]) -> Any:
-    title = schema.get("title", "")
-    if title == "api.resource.Quantity":
-        return _quantity(value)
-    if title in _LAYOUTS:
-        return _time(title, value, place)
+@cache
+def _struct(title: str) -> "_Struct":
+    return _Struct({"title": title, **definitions()[title]})
+
+
+class _Struct:
+    """Reads the values of one struct type; what its fields are like it learns as they come."""
+
+    def __init__(self, schema: Schema) -> None:
+        self._called = go_type(schema)
+        self._owner = str(schema["title"]).rpartition(".")[2]
+        self._properties: Mapping[str, Schema] = schema["properties"]
+        self._fields: dict[str, _Field | None] = {}
+
+    def __call__(self, value: Any, unknown: Unknown) -> dict[str, Any]:
+        if type(value) is not dict:
+            raise Misfit(value, self._called)
+        fields = self._fields
+        kept: dict[str, Any] = {}
+        for name, each in value.items():
+            field = fields[name] if name in fields else self._learnt(name)
+            if field is None:
+                unknown.append([name])
+                continue
+            plain, read, omits = field
+            if type(each) is not plain:
+                if each is None:
+                    continue
+                each = self._inside(name, read, each, unknown)
+            if each or not omits:
+                kept[name] = each
+        return kept
+
+    def _inside(self, name: str, read: Read, value: Any, unknown: Unknown) -> Any:
+        known = len(unknown)
+        try:
+            made = read(value, unknown)
+        except Misfit as err:
+            raise err.inside(name, self._owner) from err
+        for steps in unknown[known:]:
+            steps.append(name)
+        return made
+
+    def _learnt(self, name: str) -> _Field | None:
+        schema = self._properties.get(name)
+        found = None if schema is None else _field(schema)
+        # Of names that nobody knows there is no end.
+        if found is not None:
+            self._fields[name] = found
+        return found
+
+
+def _field(schema: Schema) -> _Field:
+    # On its way through protobuf an empty list becomes none, and comes out as null.
+    holds_many = schema.get("type") == "array" or "additionalProperties" in schema
+    return _plain(schema), _reader(schema), holds_many or OMITS_ZERO in schema
+
+
+def _plain(schema: Schema) -> type | None:
+    match schema.get("type"):
+        case "string" if "format" not in schema:
+            return str
+        case "boolean":
+            return bool
+        case _:
+            return None
+
+
+def _reader(schema: Schema) -> Read:
+    special = scalars.special(schema)
+    if special is not None:
+        return special
     match schema.get("type"):
         case "object" if "properties" in schema:
-            return _struct(schema, value, place, unknown)
+            return _struct(schema["title"])
         case "object" if "additionalProperties" in schema:
-            return _map(schema, value, place, unknown)
+            return _map(schema)
         case "array":
-            return _list(schema, value, place, unknown)
+            return _list(schema)
         case "string" | "integer" | "boolean" | "number":
-            return _scalar(schema, value, place)
+            return scalars.reader(schema)
         case _:
-            return value
+            return lambda value, unknown: value
 
 
-def _struct(schema: Schema, value: Any, place: Place, unknown: list[str]) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise mismatch(value, place, go_type(schema))
-    properties = schema["properties"]
-    owner = schema.get("title", "").rpartition(".")[2]
-    required = schema.get("required", ())
-    kept: dict[str, Any] = {}
-    for name, each in value.items():
-        inner = properties.get(name)
-        if inner is None:
-            unknown.append(Place(place, owner, name).path)
-        elif each is not None:
-            if not _is_plain(inner, each):
-                each = _value(inner, each, Place(place, owner, name), unknown)
-            if each is not None and (name in required or not _is_omitted(inner, each)):
-                kept[name] = each
-    return kept
-
-
-def _is_plain(schema: Schema, value: Any) -> bool:
-    """Whether a value needs no reading: most are texts and small numbers of their type."""
-    match schema.get("type"):
-        case "string":
-            return type(value) is str and "format" not in schema
-        case "integer":
-            return type(value) is int and -_SMALL < value < _SMALL
-        case "boolean":
-            return type(value) is bool
-        case _:
-            return False
-
-
-def _map(schema: Schema, value: Any, place: Place, unknown: list[str]) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise mismatch(value, place, go_type(schema))
+def _map(schema: Schema) -> Read:
     inner = schema["additionalProperties"]
-    return {
-        key: each if _is_plain(inner, each) else _entry(inner, each, place, unknown)
-        for key, each in value.items()
-    }
+    plain, called = _plain(inner), go_type(schema)
+    read_each: list[Read] = []
+
+    def read(value: Any, unknown: Unknown) -> Any:
+        if type(value) is not dict:
+            raise Misfit(value, called)
+        if not read_each:
+            # Not before: a type may hold a map of itself.
+            read_each.append(_reader(inner))
+        read_entry = read_each[0]
+        return {
+            key: each if type(each) is plain else _entry(read_entry, (key, each), unknown)
+            for key, each in value.items()
+        }
+
+    return read
 
 
-def _entry(schema: Schema, value: Any, place: Place, unknown: list[str]) -> Any:
-    return "" if value is None else _value(schema, value, place, unknown)
+def _entry(read: Read, entry: tuple[str, Any], unknown: Unknown) -> Any:
+    key, value = entry
+    if value is None:
+        return ""
+    known = len(unknown)
+    made = read(value, unknown)
+    # Fields that do not fit are told without the key of the map that they are in.
+    for steps in unknown[known:]:
+        steps.append(key)
+    return made
 
 
-def _list(schema: Schema, value: Any, place: Place, unknown: list[str]) -> list[Any]:
-    if not isinstance(value, list):
-        raise mismatch(value, place, go_type(schema))
+def _list(schema: Schema) -> Read:
     inner = schema["items"]
-    return [
-        _empty(inner)
-        if each is None
-        else _value(inner, each, Place(place, place.owner, number), unknown)
-        for number, each in enumerate(value)
-    ]
+    plain, called = _plain(inner), go_type(schema)
+    read_each: list[Read] = []
+
+    def read(value: Any, unknown: Unknown) -> Any:
+        if type(value) is not list:
+            raise Misfit(value, called)
+        if not read_each:
+            read_each.append(_reader(inner))
+        read_item = read_each[0]
+        return [
+            each if type(each) is plain else _item(inner, read_item, (number, each), unknown)
+            for number, each in enumerate(value)
+        ]
+
+    return read
 
 
-def _scalar(schema: Schema, value: Any, place: Place) -> Any:
-    match schema["type"], value:
-        case "string", str() if schema.get("format") == "byte":
-            return _bytes(value)
-        case ("string", str()) | ("boolean", bool()):
-            return value
-        case "integer", int() if not isinstance(value, bool):
-            bound = _BOUNDS[schema.get("format", "int64")]
-            if -bound <= value < bound:
-                return value
-        case "number", int() | float() if not isinstance(value, bool):
-            return value
-    raise mismatch(value, place, go_type(schema))
-
-
-def _quantity(value: Any) -> str:
+def _item(schema: Schema, read: Read, item: tuple[int, Any], unknown: Unknown) -> Any:
+    number, value = item
+    if value is None:
+        return _empty(schema)
+    known = len(unknown)
     try:
-        return spelled(value)
-    except QuantityError as err:
-        raise DecodeError(QUANTITY_RULE) from err
-
-
-def _time(title: str, value: Any, place: Place) -> str:
-    if not isinstance(value, str):
-        raise mismatch(value, place, "string", bare=True)
-    pattern = _MICRO_TIME if title == "meta.v1.MicroTime" else _TIME
-    if pattern.fullmatch(value):
-        return value
-    raise DecodeError(_time_fault(value, _LAYOUTS[title]))
-
-
-def _time_fault(value: str, layout: str) -> str:
-    seconds = re.match(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d", value)
-    rest, wanted = (value[seconds.end() :], ".000000") if seconds else (value, "2006")
-    return f'parsing time "{value}" as "{layout}": cannot parse "{rest}" as "{wanted}"'
-
-
-def _bytes(value: str) -> str:
-    try:
-        return base64.b64encode(base64.b64decode(value, validate=True)).decode()
-    except (binascii.Error, ValueError) as err:
-        good = re.match(r"[A-Za-z0-9+/]*", value)
-        at = good.end() if good else 0
-        raise DecodeError(f"illegal base64 data at input byte {at}") from err
-
-
-def _is_omitted(schema: Schema, value: Any) -> bool:
-    """Whether Go's encoder leaves an optional field out: nothing is said by it."""
-    if value == [] or (value == {} and "additionalProperties" in schema):
-        return True
-    return OMITS_ZERO in schema and not value
+        made = read(value, unknown)
+    except Misfit as err:
+        raise err.inside(number) from err
+    for steps in unknown[known:]:
+        steps.append(number)
+    return made
 
 
 def _empty(schema: Schema) -> Any:
-    return {"object": {}, "array": [], "string": "", "integer": 0, "boolean": False}.get(
-        schema.get("type", "")
-    )
+    kind = schema.get("type", "")
+    return type(_EMPTY[kind])() if kind in _EMPTY else None
 
 
 def texts(unknown: Sequence[str]) -> list[str]:

@@ -13,7 +13,16 @@ Schema = Mapping[str, Any]
 KINDS = "x-kubernetes-group-version-kind"
 OMITS_ZERO = "omitsZero"
 """On a property that Go's encoder leaves out when it is empty, false or zero."""
+WRITTEN = "isWritten"
+"""On a property that Go's encoder always writes, whatever its value; that is its zero."""
+TIME, MICRO_TIME = "meta.v1.Time", "meta.v1.MicroTime"
+QUANTITY, INT_OR_STRING = "api.resource.Quantity", "util.intstr.IntOrString"
+RAW = "pkg.runtime.RawExtension"
 _SCALARS = ("string", "integer", "boolean", "number")
+_STRUCTS = (TIME, MICRO_TIME, QUANTITY, INT_OR_STRING, RAW)
+"""Types that are structs in Go, whatever they are in JSON: only a pointer to one is left out."""
+_OMITTED_STRUCTS = ("creationTimestamp",)
+"""Struct fields that are left out when they are zero, as their tags say `omitzero`."""
 
 
 def published() -> dict[str, dict[str, Any]]:
@@ -26,9 +35,10 @@ def published() -> dict[str, dict[str, Any]]:
 def definitions() -> Mapping[str, Schema]:
     """All types by name, such as `v1.PodSpec` or `batch.v1.JobSpec`."""
     table = published()
-    for name, fields in wire_fields().items():
-        if name in table:
-            _mark_omitted(table[name]["properties"], fields)
+    for name, definition in table.items():
+        properties = definition.get("properties", {})
+        fields = wire_fields().get(name)
+        _mark(properties, _tags(definition) if fields is None else fields)
     for definition in table.values():
         _link(definition, table)
     return table
@@ -56,12 +66,14 @@ def names() -> Mapping[tuple[str, str], str]:
     return found
 
 
+@cache
 def definition_of(api_version: str, kind: str) -> Schema | None:
     """The type of a built-in kind's objects."""
     name = names().get((api_version, kind))
     return {"title": name, **definitions()[name]} if name else None
 
 
+@cache
 def object_meta() -> Schema:
     """The type of `metadata`."""
     return {"title": "meta.v1.ObjectMeta", **definitions()["meta.v1.ObjectMeta"]}
@@ -90,11 +102,31 @@ def _file(name: str) -> bytes:
     return files("kq.sim.schemas").joinpath(name).read_bytes()
 
 
-def _mark_omitted(properties: dict[str, Any], fields: Mapping[str, str]) -> None:
+def _mark(properties: dict[str, Any], fields: Mapping[str, str]) -> None:
+    """Notes which properties Go's encoder always writes, and which it leaves out when zero."""
     for field in fields.values():
+        name = field.rstrip("*?")
+        schema = properties.get(name)
         if field.startswith("+"):
-            _mark_omitted(properties, wire_fields()[field[1:]])
-        elif field.endswith("?"):
-            schema = properties.get(field[:-1], {})
-            if schema.get("type") in _SCALARS:
-                schema[OMITS_ZERO] = True
+            _mark(properties, wire_fields()[field[1:]])
+        elif schema is None or field.endswith("*"):
+            continue
+        elif not field.endswith("?") or _is_struct(name, schema):
+            schema[WRITTEN] = True
+        elif schema.get("type") in _SCALARS:
+            schema[OMITS_ZERO] = True
+
+
+def _is_struct(name: str, schema: Schema) -> bool:
+    if name in _OMITTED_STRUCTS:
+        return False
+    return schema.get("default") == {} or schema.get("$ref") in _STRUCTS
+
+
+def _tags(definition: Schema) -> dict[str, str]:
+    """The fields of a type whose tags are not known, as far as it can be told without them."""
+    required = definition.get("required", ())
+    return {
+        name: name if name in required or each.get("default") == {} else f"{name}*"
+        for name, each in definition.get("properties", {}).items()
+    }

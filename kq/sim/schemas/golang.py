@@ -1,40 +1,56 @@
 """The words of Go's JSON decoder: its names of types, of values, and of places in an object."""
 
-import re
-from dataclasses import dataclass
+from collections.abc import Sequence
+from typing import Self
 
-from kq.errors import DecodeError
+from kq.errors import DecodeError, KqError
 from kq.sim.schemas.definitions import Schema
 
-_INDEX = re.compile(r"\[\d+\]")
+Step = str | int
+"""A field's name, or an item's number."""
 _INTEGERS = ("int32", "int64")
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where a value stands in an object; spelled out only if there is something to say about it."""
+class Misfit(KqError):
+    """A value that is not of the type its field has; on its way out it learns where it stands."""
 
-    above: "Place | None" = None
-    owner: str = ""
-    step: str | int = ""
+    def __init__(self, value: object, wanted: str, *, bare: bool = False) -> None:
+        """`bare` if Go's message does not say where."""
+        super().__init__(wanted)
+        self._value = value
+        self._wanted = wanted
+        self._bare = bare
+        self._owner = ""
+        self._steps: list[Step] = []
 
-    @property
-    def path(self) -> str:
-        """The place as unknown fields are named: `spec.containers[0].foo`."""
-        before = self.above.path if self.above else ""
-        if isinstance(self.step, int):
-            return f"{before}[{self.step}]"
-        return f"{before}.{self.step}" if before else self.step
+    def inside(self, step: Step, owner: str = "") -> Self:
+        """The same, now that one more step to it is known; a field's owner is its struct."""
+        self._steps.append(step)
+        self._owner = self._owner or owner
+        return self
 
-    @property
-    def go_field(self) -> str:
-        """The place as Go's messages have it, `JobSpec.spec.suspend`; empty for the whole."""
-        place: Place | None = self
-        while place is not None and isinstance(place.step, int):
-            place = place.above
-        if place is None or not place.step:
-            return ""
-        return f"{place.owner}.{_INDEX.sub('', place.path)}"
+    def told(self) -> DecodeError:
+        """The refusal in Go's words."""
+        called = go_name(self._value)
+        if called == "number" and self._wanted in _INTEGERS:
+            called = f"number {self._value}"
+        fields = [step for step in self._steps if isinstance(step, str)]
+        target = f"struct field {self._owner}.{path_of(fields)}" if fields else "value"
+        if self._bare:
+            target = "value"
+        text = f"json: cannot unmarshal {called} into Go {target} of type {self._wanted}"
+        return DecodeError(text)
+
+
+def path_of(steps: Sequence[Step]) -> str:
+    """A place as unknown fields are named, `spec.containers[0].foo`; steps from the inside out."""
+    path = ""
+    for step in reversed(steps):
+        if isinstance(step, int):
+            path += f"[{step}]"
+        else:
+            path += f".{step}" if path else step
+    return path
 
 
 def go_type(schema: Schema) -> str:
@@ -69,13 +85,3 @@ def go_name(value: object) -> str:
             return "array"
         case _:
             return "object"
-
-
-def mismatch(value: object, place: Place, wanted: str, *, bare: bool = False) -> DecodeError:
-    """A value that is not of the type that its field has."""
-    called = go_name(value)
-    if called == "number" and wanted in _INTEGERS:
-        called = f"number {value}"
-    field = "" if bare else place.go_field
-    target = f"struct field {field}" if field else "value"
-    return DecodeError(f"json: cannot unmarshal {called} into Go {target} of type {wanted}")

@@ -1,9 +1,9 @@
 """What a structural schema makes of an object: unknown fields cut, defaults filled in."""
 
-import copy
 from collections.abc import Mapping
 from typing import Any
 
+from kq.sim.schemas.copying import copied
 from kq.sim.schemas.definitions import Schema
 
 PRESERVE = "x-kubernetes-preserve-unknown-fields"
@@ -18,39 +18,44 @@ def prune(schema: Schema, value: Mapping[str, Any]) -> tuple[dict[str, Any], lis
     return kept, sorted(unknown)
 
 
-def _pruned(schema: Schema | None, value: Any, path: str, unknown: list[str]) -> Any:
-    match value:
-        case dict():
-            return _pruned_map(schema, value, path, unknown)
-        case list():
-            items = schema.get("items") if schema else None
-            if items is None and schema and schema.get(PRESERVE):
-                return copy.deepcopy(value)
-            return [
-                _pruned(items, each, f"{path}[{index}]", unknown)
-                for index, each in enumerate(value)
-            ]
-        case _:
-            return value
+def _pruned(schema: Schema, value: Any, path: str, unknown: list[str]) -> Any:
+    if type(value) is dict:
+        return _pruned_map(schema, value, path, unknown)
+    if type(value) is not list:
+        return value
+    items = schema.get("items")
+    if items is None and schema.get(PRESERVE):
+        return copied(value)
+    inner = items or {}
+    return [
+        _pruned(inner, each, f"{path}[{index}]", unknown)
+        if type(each) is dict or type(each) is list
+        else each
+        for index, each in enumerate(value)
+    ]
 
 
 def _pruned_map(
-    schema: Schema | None, value: Mapping[str, Any], path: str, unknown: list[str]
+    schema: Schema, value: Mapping[str, Any], path: str, unknown: list[str]
 ) -> dict[str, Any]:
-    schema = schema or {}
     kept: dict[str, Any] = {}
+    is_whole, keeps = schema.get(EMBEDDED), schema.get(PRESERVE)
     for name, each in value.items():
-        inside = f"{path}.{name}" if path else name
         known = property_of(schema, name)
-        if schema.get(EMBEDDED) and name in META_FIELDS:
-            kept[name] = copy.deepcopy(each)
+        if is_whole and name in META_FIELDS:
+            kept[name] = copied(each)
         elif known is not None:
-            kept[name] = _pruned(known, each, inside, unknown)
-        elif schema.get(PRESERVE):
-            kept[name] = copy.deepcopy(each)
+            has_parts = type(each) is dict or type(each) is list
+            kept[name] = _pruned(known, each, _inside(path, name), unknown) if has_parts else each
+        elif keeps:
+            kept[name] = copied(each)
         elif path or name not in META_FIELDS:
-            unknown.append(inside)
+            unknown.append(_inside(path, name))
     return kept
+
+
+def _inside(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name
 
 
 def fill(schema: Schema, value: Any) -> None:
@@ -63,13 +68,13 @@ def fill(schema: Schema, value: Any) -> None:
                 if known is None:
                     continue
                 if each is None and not known.get("nullable"):
-                    value[name] = copy.deepcopy(known.get("default"))
+                    value[name] = copied(known.get("default"))
                 fill(known, value[name])
         case list() if isinstance(schema.get("items"), Mapping):
             items = schema["items"]
             for index, each in enumerate(value):
                 if each is None and not items.get("nullable"):
-                    value[index] = copy.deepcopy(items.get("default"))
+                    value[index] = copied(items.get("default"))
                 fill(items, value[index])
 
 
@@ -78,7 +83,7 @@ def _fill_properties(schema: Schema, value: dict[str, Any]) -> None:
         is_bad_null = name in value and value[name] is None and not known.get("nullable")
         if "default" in known and known["default"] is not None:
             if name not in value or is_bad_null:
-                value[name] = copy.deepcopy(known["default"])
+                value[name] = copied(known["default"])
         elif is_bad_null:
             del value[name]
 

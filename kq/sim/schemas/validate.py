@@ -17,12 +17,42 @@ from kq.sim.schemas.checks import (
 from kq.sim.schemas.definitions import Schema
 from kq.sim.schemas.structural import EMBEDDED, property_of
 
+RULES = "x-kubernetes-validations"
 Check = Callable[[Schema, Any, str], Iterator[Cause]]
+_BLOCKING = (
+    "FieldValueRequired",
+    "FieldValueTypeInvalid",
+    "FieldValueTooLong",
+    "FieldValueTooMany",
+)
+"""Faults with which a server does not come to the CEL rules."""
+_UNCHECKED = (
+    "some validation rules were not checked because the object was invalid; correct the existing"
+    " errors to complete validation"
+)
 
 
 def faults(schema: Schema, value: Any, path: str = "") -> list[Cause]:
     """Everything that is wrong with the value at that path."""
     return [*_schema_faults(schema, value, path), *duplicates(schema, value, path)]
+
+
+def has_rules(schema: Any) -> bool:
+    """Whether there is a CEL rule anywhere in a schema."""
+    match schema:
+        case dict():
+            return RULES in schema or any(map(has_rules, schema.values()))
+        case list():
+            return any(map(has_rules, schema))
+        case _:
+            return False
+
+
+def unchecked(found: Sequence[Cause]) -> list[Cause]:
+    """What is said of the CEL rules if these faults kept a server from them."""
+    if any(each.reason in _BLOCKING for each in found):
+        return [Cause("<nil>", "FieldValueInvalid", f"Invalid value: null: {_UNCHECKED}")]
+    return []
 
 
 def _schema_faults(schema: Schema, value: Any, path: str) -> Iterator[Cause]:

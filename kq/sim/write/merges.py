@@ -7,6 +7,8 @@ from kq.sim.api.kinds import Kind
 from kq.sim.api.status import conflict, invalid_as, invalid_value
 from kq.sim.api.storage import Stored
 from kq.sim.request.options import version_number
+from kq.sim.schemas.definitions import definition_of
+from kq.sim.schemas.zeros import zero
 
 _KEEPS_STATUS = frozenset({"Node", "CustomResourceDefinition.apiextensions.k8s.io"})
 """Kinds with a status subresource whose status can be given at creation."""
@@ -17,8 +19,9 @@ def reset_status(kind: Kind, obj: dict[str, Any]) -> None:
     if not kind.status or kind.kind_key in _KEEPS_STATUS:
         return
     obj.pop("status", None)
-    if not kind.custom:
-        obj["status"] = {}
+    definition = None if kind.custom else definition_of(kind.api_version, kind.kind)
+    if definition is not None:
+        obj["status"] = zero(definition).get("status", {})
 
 
 def merged(call: Call, obj: dict[str, Any], old: dict[str, Any]) -> dict[str, Any]:

@@ -5,8 +5,9 @@ from typing import Any
 
 import msgspec
 
+from kq.core.kinds import Object
 from kq.sim.api.kinds import Kind
-from kq.sim.api.schema import ObjectRules
+from kq.sim.api.schema import ObjectRules, completed
 from kq.sim.api.storage import Stored
 
 
@@ -24,6 +25,10 @@ class Rulebook:
         if known is None or known[0] is not kind:
             known = self._known[at] = kind, self._make(kind)
         return known[1]
+
+    def completed(self, kind: Kind, obj: Object) -> dict[str, Any]:
+        """A copy of the object without what its kind does not know, and with all defaults."""
+        return completed(self.rules(kind), obj)
 
     def read(self, kind: Kind, stored: Stored) -> dict[str, Any]:
         """The object in that version of its kind, for the caller to change."""

@@ -79,14 +79,15 @@ class Writer:
                 old or {},
                 call.body or b"",
                 kind=call.kind,
+                rules=self.rulebook.rules(call.kind),
                 manager=call.manager,
                 force=call.query.get("force") == "true",
                 now=self.clock(),
                 subresource=call.subresource,
                 strict=call.query.get("fieldValidation") == "Strict",
             )
-            bodies.check_kind(call, patched)
-            sent = self._sent(call, patched)
+            bodies.check_kind(call, patched.object)
+            sent = bodies.sent(call, patched)
             with telling(sent.warnings):
                 bodies.check_namespace(call, sent.obj)
                 bodies.check_name(call, sent.obj)
