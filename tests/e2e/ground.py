@@ -2,7 +2,10 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
+from itertools import chain
 from typing import Any, Protocol
 
 import yaml
@@ -16,7 +19,22 @@ Condition = Callable[[Object], object]
 
 WAIT_SECONDS = 40.0
 POLL_SECONDS = 0.03
+REPLAY_SECONDS = 1
+"""How long a watch that tells what has been goes on; so long, the last of it may take."""
 NOT_FOUND = 404
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One change of one object: as it left the object, or as that was when it went."""
+
+    kind: ResourceKind
+    gone: bool
+    thing: Object
+
+    @property
+    def version(self) -> int:
+        return version_of(self.thing)
 
 
 class Ground(Protocol):
@@ -28,6 +46,10 @@ class Ground(Protocol):
 
     def create(self, kind: ResourceKind, body: Object) -> Object:
         """Creates one object."""
+        ...
+
+    def tried(self, kind: ResourceKind, body: Object) -> Object:
+        """One object as it would be created."""
         ...
 
     def read(self, kind: ResourceKind, namespace: str, name: str) -> Object | None:
@@ -63,6 +85,14 @@ class Ground(Protocol):
         """What `holds` answers as soon as that counts as true."""
         ...
 
+    def version(self, kind: ResourceKind, namespace: str) -> str:
+        """The version of a namespace's objects of a kind as they are now."""
+        ...
+
+    def changes(self, namespace: str, since: Mapping[ResourceKind, str]) -> list[Change]:
+        """Every change of objects of some kinds after a version, in the order they happened in."""
+        ...
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterGround:
@@ -77,6 +107,10 @@ class ClusterGround:
     def create(self, kind: ResourceKind, body: Object) -> Object:
         whole = {"apiVersion": kind.api_version, "kind": kind.kind, **body}
         return self.cluster.api("POST", path(kind, body["metadata"].get("namespace", "")), whole)
+
+    def tried(self, kind: ResourceKind, body: Object) -> Object:
+        listed = path(kind, body["metadata"].get("namespace", ""))
+        return self.cluster.api("POST", f"{listed}?dryRun=All", body)
 
     def read(self, kind: ResourceKind, namespace: str, name: str) -> Object | None:
         try:
@@ -116,6 +150,28 @@ class ClusterGround:
                 raise AssertionError(f"not within {WAIT_SECONDS:.0f} s: {what}")
             time.sleep(POLL_SECONDS)
         return answer
+
+    def version(self, kind: ResourceKind, namespace: str) -> str:
+        return str(self.cluster.api("GET", path(kind, namespace))["metadata"]["resourceVersion"])
+
+    def changes(self, namespace: str, since: Mapping[ResourceKind, str]) -> list[Change]:
+        with ThreadPoolExecutor() as pool:
+            told = pool.map(partial(self._told, namespace), since, since.values())
+        return sorted(chain.from_iterable(told), key=lambda each: each.version)
+
+    def _told(self, namespace: str, kind: ResourceKind, since: str) -> list[Change]:
+        there = {version_of(each) for each in self.items(kind, namespace)}
+        query = f"?watch=1&resourceVersion={since}&timeoutSeconds={REPLAY_SECONDS}"
+        events = self.cluster.lines(path(kind, namespace) + query)
+        seen = [Change(kind, each["type"] == "DELETED", each["object"]) for each in events]
+        missing = there - {each.version for each in seen}
+        assert not missing, f"changes of {kind.plural} that nobody told of: {missing}"
+        return seen
+
+
+def version_of(thing: Object) -> int:
+    """Versions of one API server count its writes, whatever they are to."""
+    return int(thing["metadata"]["resourceVersion"])
 
 
 def path(kind: ResourceKind, namespace: str = "", name: str = "") -> str:

@@ -30,5 +30,11 @@ def condition_of(thing: Object, type_: str) -> Object | None:
     return None
 
 
+def reason_of(thing: Object, type_: str) -> str:
+    """The reason that a condition of a type gives, whether it is True or not; "" without one."""
+    found = (each["reason"] for each in conditions_of(thing) if each["type"] == type_)
+    return str(next(found, ""))
+
+
 def conditions_of(thing: Object) -> Sequence[Object]:
     return thing.get("status", {}).get("conditions") or ()

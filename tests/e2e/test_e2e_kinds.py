@@ -1,0 +1,81 @@
+"""The life of a job in a queue, with the real operator of its kind: written once for all kinds."""
+
+import kind_cases_data
+import kind_cases_kubeflow
+from kind_cases import of_kinds
+from kind_world import KindWorld, asked, pod_sets_of, waiting_for
+from reading import phase_of, reason_of
+from world import World
+
+CASES = (*kind_cases_kubeflow.CASES, *kind_cases_data.CASES)
+
+
+@of_kinds(CASES)
+def test_a_job_waits_without_pods_runs_on_what_it_asks_for_and_frees_that_at_its_end(
+    world: World, jobs: KindWorld
+) -> None:
+    cpu = jobs.case.cpu
+    a = world.quota("a", cpu=cpu)
+    world.submit(world.manifest("blocker", a, cpu=cpu))
+    world.wait_pods("blocker")
+    said = jobs.submit("first", a, run_for="2s")
+    assert f"held by koord-queue until quota {a} allows" in said
+    jobs.wait("first", jobs.case.is_noticed)
+    unit = world.wait_message(jobs.unit("first"), waiting_for(a, cpu))
+    assert pod_sets_of(unit) == list(jobs.case.pod_sets)
+    jobs.wait_shown("first")
+    world.delete_job("blocker")
+    pods = jobs.wait_made("first")
+    world.submit(world.manifest("last", a, cpu=cpu))
+    world.wait_message("last", waiting_for(a, cpu))
+    assert jobs.granted("first") == asked(pods)
+    jobs.wait_over("first")
+    world.wait_pods("last")
+    assert jobs.onlooker.faults(cpu) == []
+
+
+@of_kinds(tuple(each for each in CASES if each.evictable))
+def test_a_stopped_job_frees_its_quota_when_its_pods_are_gone_and_runs_again(
+    world: World, jobs: KindWorld
+) -> None:
+    cpu = jobs.case.cpu
+    a = world.quota("a", cpu=cpu)
+    written = jobs.unqueued_spec("first", linger_for="2s")
+    jobs.submit("first", a, linger_for="2s")
+    jobs.wait_running("first")
+    world.wait_phase(jobs.unit("first"), "Running")
+    world.submit(world.manifest("second", a, cpu=cpu))
+    world.wait_message("second", waiting_for(a, cpu))
+    jobs.activate("first", False)
+    world.wait_pods("second")
+    world.wait_message(jobs.unit("first"), "Evicted because the queue unit is deactivated")
+    jobs.activate("first", True)
+    world.wait_message(jobs.unit("first"), waiting_for(a, cpu))
+    jobs.wait_shown("first")
+    world.delete_job("second")
+    jobs.wait_running("first")
+    world.wait_phase(jobs.unit("first"), "Running")
+    assert jobs.own_spec(jobs.wait("first", bool)) == written
+    jobs.delete("first")
+    world.submit(world.manifest("third", a, cpu=cpu))
+    world.wait_pods("third")
+    assert jobs.onlooker.faults(cpu) == []
+
+
+@of_kinds(tuple(each for each in CASES if not each.evictable))
+def test_a_job_that_cannot_be_stopped_runs_on_and_counts(world: World, jobs: KindWorld) -> None:
+    cpu = jobs.case.cpu
+    a = world.quota("a", cpu=cpu)
+    jobs.submit("first", a, run_for="6s")
+    jobs.wait_running("first")
+    world.wait_phase(jobs.unit("first"), "Running")
+    world.submit(world.manifest("second", a, cpu=cpu))
+    world.wait_message("second", waiting_for(a, cpu))
+    jobs.activate("first", False)
+    world.wait_event("first", "NotEvictable", jobs.case.kind)
+    unit = world.unit(jobs.unit("first"))
+    assert phase_of(unit) == "Running"
+    assert reason_of(unit, "Evicted") == "NotEvictable"
+    jobs.wait_over("first")
+    world.wait_pods("second")
+    assert jobs.onlooker.faults(cpu) == []

@@ -1,0 +1,189 @@
+"""What is special about jobs of the training, MPI, JobSet and Trainer operators."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from copy import deepcopy
+from typing import Any
+
+import pytest
+from controlplane import probes
+from controlplane.cluster import Cluster
+from controlplane.errors import Refused
+from ground import Object, path
+from kind_cases import of_kinds
+from kind_cases_kubeflow import JOB_SET, MPI_JOB, PYTORCH_JOB, TF_JOB, TRAIN_JOB
+from kind_world import KindWorld, waiting_for
+from reading import condition_of, conditions_of
+from world import World
+
+from kq.core import keys
+from kq.core.kinds import JOB, MUTATING_WEBHOOK, QUEUE_UNIT, ResourceKind
+
+SECONDS = 30.0
+
+
+def children(jobs: KindWorld, kinds: Sequence[ResourceKind]) -> list[Object]:
+    """What operators made in the namespace."""
+    found = [each for kind in kinds for each in jobs.world.ground.items(kind, jobs.world.namespace)]
+    return [each for each in found if each["metadata"].get("ownerReferences")]
+
+
+def check_left_alone(made: Sequence[Object], count: int) -> None:
+    assert len(made) == count
+    marks = {key for each in made for key in each["metadata"].get("annotations", {})}
+    assert not [each for each in marks if each.startswith("koord-queue/")]
+
+
+@pytest.mark.parametrize(
+    ("case", "kinds", "count"),
+    [
+        pytest.param(case, kinds, count, id=case.id, marks=pytest.mark.operators(*case.operators))
+        for case, kinds, count in (
+            (MPI_JOB, [JOB], 1),
+            (JOB_SET, [JOB], 2),
+            (TRAIN_JOB, [JOB_SET.kind, JOB], 2),
+        )
+    ],
+)
+def test_what_an_operator_makes_of_a_job_is_left_alone(
+    world: World, jobs: KindWorld, kinds: Sequence[ResourceKind], count: int
+) -> None:
+    a = world.quota("a", cpu=jobs.case.cpu)
+    world.submit(world.manifest("blocker", a, cpu=1))
+    world.wait_granted("blocker")
+    jobs.submit("first", a)
+    jobs.wait("first", jobs.case.is_noticed)
+    world.wait_message(jobs.unit("first"), waiting_for(a, jobs.case.cpu))
+    check_left_alone(children(jobs, kinds), count)
+    world.delete_job("blocker")
+    jobs.wait_running("first")
+    check_left_alone(children(jobs, kinds), count)
+    units = world.ground.items(QUEUE_UNIT, world.namespace)
+    assert {each["metadata"]["name"] for each in units} <= {"blocker", jobs.unit("first")}
+
+
+@of_kinds((TF_JOB, PYTORCH_JOB, MPI_JOB, JOB_SET))
+def test_a_job_that_was_stopped_for_a_moment_runs_again_when_its_last_pod_is_gone(
+    world: World, jobs: KindWorld
+) -> None:
+    """Resumed beside its ending pods, a TFJob fails for good, and others run twice."""
+    cpu = jobs.case.cpu
+    a = world.quota("a", cpu=cpu)
+    jobs.submit("first", a, linger_for="4s")
+    jobs.wait_running("first")
+    world.wait_phase(jobs.unit("first"), "Running")
+    jobs.activate("first", False)
+    jobs.wait("first", jobs.case.is_held)
+    jobs.activate("first", True)
+    world.wait_unit(jobs.unit("first"), lambda unit: unit["status"]["attempts"] == 2)
+    jobs.wait_running("first")
+    world.wait_phase(jobs.unit("first"), "Running")
+    assert condition_of(jobs.wait("first", bool), "Failed") is None
+    assert jobs.onlooker.faults(cpu) == []
+
+
+@of_kinds((TF_JOB,))
+def test_kubectl_shows_that_a_job_is_in_the_queue(
+    world: World, jobs: KindWorld, kubectl: Callable[..., Any]
+) -> None:
+    def state() -> str:
+        listed = kubectl("get", "tfjob", "first", "-n", world.namespace, "--no-headers").stdout
+        return str(listed.split()[1])
+
+    a = world.quota("a", cpu=3)
+    world.submit(world.manifest("blocker", a, cpu=1))
+    world.wait_granted("blocker")
+    jobs.submit("first", a)
+    world.ground.until(lambda: state() == "Queuing", "it is shown as queuing")
+    world.delete_job("blocker")
+    world.ground.until(lambda: state() == "Running", "it is shown as running")
+    queuing = entry(jobs, "Queuing")
+    assert (queuing["status"], queuing["message"]) == ("False", "Job Dequeued")
+    jobs.activate("first", False)
+    world.ground.until(lambda: state() == "Queuing", "it is shown as queuing again")
+    assert entry(jobs, "Running")["status"] == "False"
+
+
+def entry(jobs: KindWorld, condition: str) -> Object:
+    """The one condition of that type."""
+    [found] = [
+        each for each in conditions_of(jobs.wait("first", bool)) if each["type"] == condition
+    ]
+    return dict(found)
+
+
+@of_kinds((TF_JOB, JOB_SET))
+def test_a_person_who_suspends_a_running_job_gets_it_back_when_telling_so(
+    world: World, jobs: KindWorld
+) -> None:
+    cpu = jobs.case.cpu
+    a = world.quota("a", cpu=cpu)
+    jobs.submit("first", a, linger_for="1s")
+    jobs.wait_running("first")
+    world.wait_phase(jobs.unit("first"), "Running")
+    world.submit(world.manifest("second", a, cpu=cpu, run_for="1s"))
+    jobs.change("first", jobs.case.suspension)
+    world.wait_unit(jobs.unit("first"), lambda unit: unit["spec"].get("active") is False)
+    world.wait_complete("second")
+    jobs.change("first", {"metadata": {"annotations": {keys.ACTIVE: "true"}}})
+    jobs.wait_running("first")
+    assert jobs.onlooker.faults(cpu) == []
+
+
+@pytest.mark.parametrize(
+    ("case", "configuration"),
+    [
+        pytest.param(case, name, id=case.id, marks=pytest.mark.operators(*case.operators))
+        for case, name in (
+            (JOB_SET, "jobset-mutating-webhook-configuration"),
+            (TRAIN_JOB, "defaulter.trainer.kubeflow.org"),
+        )
+    ],
+)
+def test_the_webhook_of_an_operator_and_ours_give_the_same_in_both_orders(
+    world: World, control_plane: Cluster, jobs: KindWorld, configuration: str
+) -> None:
+    """They are called in the order of their names, ours is koord-queue."""
+    assert configuration < "koord-queue"
+    a = world.quota("a", cpu=jobs.case.cpu)
+    jobs.prepare("first")
+    theirs_first = tried(jobs, a)
+    with called_after_ours(control_plane, configuration, lambda: tried(jobs, a) != theirs_first):
+        world.ground.until(lambda: tried(jobs, a) == theirs_first, "both orders give the same")
+    assert theirs_first["held"]
+
+
+def tried(jobs: KindWorld, quota: str) -> Object:
+    """What becomes of a job at its submit, but for times and names that are made."""
+    try:
+        made = jobs.world.ground.tried(jobs.case.kind, jobs.manifest("first", quota))
+    except Refused as err:
+        return {"refused": str(err)}
+    annotations = made["metadata"]["annotations"]
+    kept = {key: each for key, each in annotations.items() if key != keys.ENQUEUE_TIMESTAMP}
+    return {
+        "held": jobs.case.is_held(made),
+        "spec": made["spec"],
+        "labels": made["metadata"].get("labels"),
+        "annotations": kept,
+    }
+
+
+@contextmanager
+def called_after_ours(cluster: Cluster, name: str, is_gone: Callable[[], bool]) -> Iterator[None]:
+    """An operator's webhooks under a name that comes late, and only for what ours has seen."""
+    there = cluster.api("GET", path(MUTATING_WEBHOOK, name=name))
+    late = {"metadata": {"name": f"zz-{name}"}, "webhooks": deepcopy(there["webhooks"])}
+    for each in late["webhooks"]:
+        seen = f"'{keys.HAS_ENQUEUED}' in object.metadata.?annotations.orValue({{}})"
+        each["matchConditions"] = [{"name": "after-ours", "expression": seen}]
+    original = {"metadata": {"name": name}, "webhooks": there["webhooks"]}
+    cluster.api("DELETE", path(MUTATING_WEBHOOK, name=name))
+    try:
+        # Until the API server has noticed, it would still be called in its old place.
+        probes.until(is_gone, f"{name} is not called any more", SECONDS)
+        cluster.api("POST", path(MUTATING_WEBHOOK), late)
+        yield
+    finally:
+        cluster.api("DELETE", path(MUTATING_WEBHOOK, name=late["metadata"]["name"]))
+        cluster.api("POST", path(MUTATING_WEBHOOK), original)
