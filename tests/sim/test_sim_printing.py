@@ -304,3 +304,19 @@ async def test_a_watch_names_its_columns_once() -> None:
     events = [json.loads(line) async for line in answer.stream]
     assert [each["object"]["rows"][0]["cells"][0] for each in events] == ["a", "b"]
     assert [bool(each["object"]["columnDefinitions"]) for each in events] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("path", "found"),
+    [
+        (".a[-1:].type", ["z"]),
+        (".a[:1].type", ["x"]),
+        (".a[1:].type", ["y", "z"]),
+        (".a[0:2].type", ["x", "y"]),
+        (".a[:].type", ["x", "y", "z"]),
+        (".b[-1:].type", []),
+    ],
+)
+def test_a_slice_of_a_list(path: str, found: list[str]) -> None:
+    """The state of a TFJob is its last condition."""
+    assert find(path, {"a": [{"type": each} for each in "xyz"], "b": []}) == found

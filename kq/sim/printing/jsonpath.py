@@ -11,6 +11,7 @@ _STEP = re.compile(
     r"""\.(?P<field>(?:[^.\[\]\\'"]|\\.)+)
     |\[['"](?P<quoted>[^'"]+)['"]\]
     |\[(?P<index>-?\d+)\]
+    |\[(?P<slice>-?\d*:-?\d*)\]
     |(?P<all>\[\*\]|\.\*)
     |\[\?\(@(?P<inner>(?:\.[^\s=!<>\[\]]+)+)\s*(?P<same>==|!=)\s*(?P<value>[^)]+)\)\]""",
     re.VERBOSE,
@@ -47,6 +48,8 @@ def _step(match: re.Match[str]) -> Step:
         return "all", "", ""
     if match["index"]:
         return "index", match["index"], ""
+    if match["slice"]:
+        return "slice", match["slice"], ""
     if match["inner"]:
         return match["same"], match["inner"], match["value"].strip().strip("'\"")
     return "field", (match["field"] or match["quoted"]).replace("\\", ""), ""
@@ -58,6 +61,9 @@ def _next(step: Step, value: Any) -> Iterator[Any]:
             yield value[name]
         case ("index", index, _), list() if -len(value) <= int(index) < len(value):
             yield value[int(index)]
+        case ("slice", ends, _), list():
+            first, last = (int(each) if each else None for each in ends.split(":"))
+            yield from value[first:last]
         case ("all", _, _), list():
             yield from value
         case ("all", _, _), Mapping():

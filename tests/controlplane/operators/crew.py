@@ -22,8 +22,10 @@ DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 def check_served(cluster: Cluster, *names: str) -> None:
     """Raises if a cluster that is not ours lacks an operator; nothing is installed there."""
-    for each in chosen(names):
-        for kind in each.kinds:
+    operators = chosen(names)
+    asked = frozenset(each.name for each in operators)
+    for each in operators:
+        for kind in each.kinds_beside(asked):
             if not probes.serves(cluster, kind):
                 raise ControlPlaneError(f"the cluster lacks {each.name}: it does not serve {kind}")
 
