@@ -16,7 +16,6 @@ from kq import __version__
 from kq.app.options import Address, ClusterOptions
 from kq.core.kinds import ResourceKind
 from kq.health import metrics_app, serving
-from kq.kube import auth
 from kq.kube.client import Client
 from kq.kube.errors import ApiError, Forbidden
 from kq.metrics import ClientMetrics, Metrics
@@ -104,6 +103,8 @@ async def equipped(
         registry = CollectorRegistry()
         metrics = Metrics(registry, version=__version__)
         counted = Counted(metrics.client)
+        from kq.kube import auth  # slow to import, and a simulation needs none of it
+
         connection = await auth.load_connection(cluster.kubeconfig, cluster.context)
         client = Client(
             connection,

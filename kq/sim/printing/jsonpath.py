@@ -62,17 +62,17 @@ def _next(step: Step, value: Any) -> Iterator[Any]:
         case ("index", index, _), list() if -len(value) <= int(index) < len(value):
             yield value[int(index)]
         case ("slice", ends, _), list():
-            first, last = (int(each) if each else None for each in ends.split(":"))
-            yield from value[first:last]
+            yield from value[slice(*(int(each) if each else None for each in ends.split(":")))]
         case ("all", _, _), list():
             yield from value
         case ("all", _, _), Mapping():
             yield from value.values()
         case ("==" | "!=" as same, inner, wanted), list():
-            for each in value:
-                is_equal = any(_text(one) == wanted for one in find(inner, each))
-                if is_equal == (same == "=="):
-                    yield each
+            yield from (each for each in value if _is(each, inner, wanted) == (same == "=="))
+
+
+def _is(value: Any, path: str, wanted: str) -> bool:
+    return any(_text(one) == wanted for one in find(path, value))
 
 
 def _text(value: Any) -> str:
