@@ -2,6 +2,7 @@
 
 import random
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -12,9 +13,11 @@ from kq.cli.processes import serve
 from kq.clock import utc_now
 from kq.errors import ConfigError
 from kq.log import LogFormat, configure
+from kq.settings import Settings
 from kq.sim.access import HOST, Access
 from kq.sim.cluster.cluster import NODE_RESOURCES, node
 from kq.sim.http import HttpFront
+from kq.sim.operators import OPERATORS, extensions
 from kq.sim.world import Simulation, Terms
 
 LEVELS = ("debug", "info", "warning", "error")
@@ -32,14 +35,25 @@ LEVELS = ("debug", "info", "warning", "error")
 @click.option("--nodes", default=1, show_default=True, help="How many of them.")
 @click.option("--cpu", default="1000", show_default=True, help="Of each node.")
 @click.option(
+    "--operators",
+    default="",
+    help=f"Those whose kinds of jobs are queued too, comma-separated: {', '.join(OPERATORS)}.",
+)
+@click.option(
     "--log-level", type=click.Choice(LEVELS), default="warning", show_default=True, help="Of kq."
 )
-def sim(*, port: int, kubeconfig: Path, nodes: int, cpu: str, log_level: str) -> None:
+def sim(
+    *, port: int, kubeconfig: Path, nodes: int, cpu: str, operators: str, log_level: str
+) -> None:
     """A simulated cluster with kq at work, until Ctrl-C."""
     configure(log_level, LogFormat("console"))
     room = {**NODE_RESOURCES, "cpu": cpu}
     made = [node(f"node-{number}", room) for number in range(1, nodes + 1)]
-    serve(_run(port, kubeconfig.absolute(), Terms(nodes=made, latency=0.0)))
+    names = [each.strip() for each in operators.split(",") if each.strip()]
+    settings = Settings()
+    settings = replace(settings, jobs=replace(settings.jobs, enabled=extensions(names)))
+    terms = Terms(nodes=made, operators=names, settings=settings, latency=0.0)
+    serve(_run(port, kubeconfig.absolute(), terms))
 
 
 async def _run(port: int, kubeconfig: Path, terms: Terms) -> None:

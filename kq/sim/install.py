@@ -16,7 +16,7 @@ from kq.sim.api.server import ApiServer
 PACKAGE = Path(kq.__file__).parent
 PLACES = (PACKAGE / "manifests" / "kustomize", PACKAGE.parent / "manifests" / "kustomize")
 """Where the manifests are: inside a package from a wheel, beside that of the repository."""
-FOLDERS = ("base", "components/koordinator-crds")
+FOLDERS = ("base", "components/koordinator-crds", "components/elasticquotatree-crd")
 """The installation, and the kinds of quotas that it rests on."""
 LEFT_OUT = ("Deployment",)
 """Webhook and manager run beside the cluster, not in it."""

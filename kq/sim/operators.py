@@ -12,13 +12,13 @@ from kq.sim.argo.workflows import WORKFLOWS, WorkflowController
 from kq.sim.cluster.operators import OperatorController
 from kq.sim.control.controller import Controller
 from kq.sim.crds.definitions import job_kinds
-from kq.sim.kubeflow.jobsets import JOB_SETS, JobSets
+from kq.sim.jobset.jobsets import JOB_SETS, JobSets
+from kq.sim.jobset.trainjobs import RUNTIMES, TRAIN_JOBS, TrainJobController
 from kq.sim.kubeflow.mpi import MPI_JOBS, MpiController
 from kq.sim.kubeflow.trades import PADDLE, PYTORCH, TF, XGBOOST, Trade
 from kq.sim.kubeflow.training import TrainingJobs
-from kq.sim.kubeflow.trainjobs import RUNTIMES, TRAIN_JOBS, TrainJobController
 from kq.sim.ray.clusters import RayClusterController
-from kq.sim.ray.jobs import ray_job_controller
+from kq.sim.ray.jobs import RayJobController
 from kq.sim.ray.parts import RAY_CLUSTERS, RAY_JOBS
 from kq.sim.spark.applications import SPARK_APPLICATIONS, SparkController
 
@@ -54,7 +54,7 @@ OPERATORS: dict[str, Operator] = {
         kinds=[TRAIN_JOBS, *RUNTIMES.values()], makers=[TrainJobController], needs=["jobset"]
     ),
     "ray": Operator(
-        kinds=[RAY_JOBS, RAY_CLUSTERS], makers=[ray_job_controller, RayClusterController]
+        kinds=[RAY_JOBS, RAY_CLUSTERS], makers=[RayJobController, RayClusterController]
     ),
     "argo": Operator(kinds=[WORKFLOWS], makers=[WorkflowController]),
     "spark": Operator(kinds=[SPARK_APPLICATIONS], makers=[SparkController]),

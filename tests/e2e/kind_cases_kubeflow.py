@@ -35,9 +35,8 @@ def training_job(kind: str, name: str, played: Played) -> Object:
     job = examples.training_job(kind, name, run_for=played.run_for, linger_for=played.linger_for)
     job["spec"]["runPolicy"] = {"cleanPodPolicy": "Running"}
     for replicas in job["spec"][examples.TRAINING[kind][0]].values():
-        # More than what the operator's own init containers ask for.
         [container] = replicas["template"]["spec"]["containers"]
-        container["resources"]["requests"]["memory"] = "64Mi"
+        container["resources"]["requests"] |= OPERATORS_OWN
     return job
 
 
@@ -78,6 +77,9 @@ def training_runtime(name: str, played: Played) -> Sequence[Needed]:
     return [(RUNTIME, runtime)]
 
 
+OPERATORS_OWN = {"memory": "512Mi", "ephemeral-storage": "5Gi"}
+"""What init containers ask that the training operator adds to workers of PyTorch and launchers of
+MPI. Pods with less than that ask for more than their job says."""
 RUNTIME = ResourceKind("trainer.kubeflow.org", "v1alpha1", "TrainingRuntime", "trainingruntimes")
 MPI_JOB = replace(
     training("MPIJob", "-mpi-qu"),

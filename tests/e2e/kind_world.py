@@ -119,8 +119,9 @@ class KindWorld:
         self.wait(name, lambda job: not self.case.shown or shown(job) == self.case.shown)
 
     def wait_over(self, name: str) -> None:
-        """Returns when a job has succeeded; one of a kind that never ends is deleted."""
+        """Returns when a job has succeeded; one of a kind that never ends is deleted as it runs."""
         if self.case.is_ended is None:
+            self.wait_running(name)
             self.delete(name)
             return
         self.wait(name, self.case.is_ended)
@@ -128,10 +129,7 @@ class KindWorld:
 
     def granted(self, name: str) -> Counter[str]:
         """What a job's unit holds, by resource."""
-        held: Counter[str] = Counter()
-        for each in self.world.unit(self.unit(name))["status"]["admissions"]:
-            held.update(dict(parse_resources(each["resources"], "").items()))
-        return held
+        return granted(self.world.unit(self.unit(name)))
 
 
 def _without_label(value: Any) -> Any:
@@ -142,6 +140,14 @@ def _without_label(value: Any) -> Any:
         return value
     kept = {key: _without_label(each) for key, each in value.items() if key != keys.QUOTA_LABEL}
     return {key: each for key, each in kept.items() if each != {} or value[key] == {}}
+
+
+def granted(unit: Object) -> Counter[str]:
+    """What a unit holds, by resource."""
+    held: Counter[str] = Counter()
+    for each in unit["status"]["admissions"]:
+        held.update(dict(parse_resources(each["resources"], "").items()))
+    return held
 
 
 def asked(pods: list[Object]) -> Counter[str]:

@@ -1,5 +1,6 @@
-"""What is said of Ray alone: a RayJob and the cluster and the Job that it makes (spec 8.13, 8.20)."""
+"""What is said of Ray alone: a RayJob, and the cluster and the Job that it makes (spec 8.13)."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -42,7 +43,7 @@ def never_valid(name: str, played: Played) -> Object:
     return job
 
 
-def made_as(case: KindCase, manifest: object) -> list[KindCase]:
+def made_as(case: KindCase, manifest: Callable[[str, Played], Object]) -> list[KindCase]:
     return [replace(case, manifest=manifest)]
 
 

@@ -14,9 +14,12 @@ from kind_world import KindWorld, waiting_for
 from reading import is_suspended
 from workflows import (
     CRON_WORKFLOW,
+    FAILING,
+    ONCE,
     OURS,
     PAUSE,
     WORK,
+    WORKFLOW_TEMPLATE,
     node_phases,
     one_after_another,
     workflow,
@@ -24,7 +27,7 @@ from workflows import (
 from world import World
 
 from kq.core import keys
-from kq.core.kinds import JOB, ResourceKind
+from kq.core.kinds import JOB, POD, ResourceKind
 
 SEED_TEMPLATES = (
     OURS,
@@ -226,6 +229,65 @@ def test_what_a_step_of_a_workflow_makes_is_not_queued(
     assert keys.HAS_ENQUEUED not in child["metadata"].get("annotations", {})
     world.ground.until(lambda: jobs.pods("child"), "the child runs")
     assert world.seen_unit("child") is None
+
+
+@of_kinds([WORKFLOW])
+def test_a_workflow_that_says_not_what_it_needs_is_counted_by_its_largest_pod(
+    world: World, jobs: KindWorld
+) -> None:
+    a = full(world)
+    large = {"requests": {"cpu": "2", "memory": "1Gi"}}
+    templates = (
+        WORK,
+        {**WORK, "name": "large", "container": {**WORK["container"], "resources": large}},
+        one_after_another("work", "large"),
+    )
+    body = workflow("first", world.namespace, a, templates=templates)
+    del body["metadata"]["annotations"]["koord-queue/min-resources"]
+    world.submit(body)
+    unit = world.wait_message("first", waiting_for(a, 2))
+    assert unit["spec"]["resource"] == {"cpu": "2", "memory": "1Gi"}
+    world.wait_event("first", "MinResourcesMissing", WORKFLOW.kind)
+
+
+@of_kinds([WORKFLOW])
+def test_a_lock_of_a_workflow_template_stays_with_who_waits_and_that_is_told(
+    world: World, jobs: KindWorld
+) -> None:
+    a = full(world)
+    template = {"entrypoint": "main", "templates": [WORK, ONCE], "synchronization": MUTEX}
+    meta = {"name": "shared", "namespace": world.namespace}
+    world.ground.create(WORKFLOW_TEMPLATE, {"metadata": meta, "spec": template})
+    body = workflow("first", world.namespace, a)
+    body["spec"] = {"workflowTemplateRef": {"name": "shared"}}
+    world.submit(body)
+    world.wait_event("first", "HoldsLock", WORKFLOW.kind)
+    world.delete_job("blocker")
+    jobs.wait("first", succeeded)
+
+
+@of_kinds([WORKFLOW])
+def test_a_workflow_that_is_tried_again_counts_at_once(world: World, jobs: KindWorld) -> None:
+    a = world.quota("a", cpu=2)
+    templates = (one_after_another("fails"), FAILING, WORK, {**ONCE, "name": "again"})
+    world.submit(workflow("first", world.namespace, a, templates=templates))
+    world.wait_phase("first", "Failed")
+    for pod in jobs.pods("first"):
+        world.ground.delete(POD, world.namespace, pod["metadata"]["name"])
+    # Argo takes a moment to be done with it, and does not look at it again before.
+    world.submit(world.manifest("between", a, cpu=2, run_for="1s"))
+    world.wait_complete("between")
+    again = {
+        "metadata": {"labels": {"workflows.argoproj.io/completed": "false"}},
+        "spec": {"entrypoint": "again", "podMetadata": {"annotations": {"run-for": "3s"}}},
+        "status": {"phase": "Running", "finishedAt": None, "message": None, "nodes": None},
+    }
+    jobs.change("first", again)
+    world.wait_event("first", "RunningAgain", WORKFLOW.kind)
+    world.submit(world.manifest("second", a, cpu=2))
+    world.wait_message("second", waiting_for(a, 2))
+    world.wait_pods("second")
+    assert world.phase("first") == "Succeed"
 
 
 def names_of(job: Object) -> list[str]:

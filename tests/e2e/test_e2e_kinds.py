@@ -3,7 +3,7 @@
 import kind_cases_data
 import kind_cases_kubeflow
 from kind_cases import of_kinds
-from kind_world import KindWorld, asked, pod_sets_of, waiting_for
+from kind_world import KindWorld, asked, granted, pod_sets_of, waiting_for
 from reading import phase_of, reason_of
 from world import World
 
@@ -24,14 +24,16 @@ def test_a_job_waits_without_pods_runs_on_what_it_asks_for_and_frees_that_at_its
     unit = world.wait_message(jobs.unit("first"), waiting_for(a, cpu))
     assert pod_sets_of(unit) == list(jobs.case.pod_sets)
     jobs.wait_shown("first")
-    world.delete_job("blocker")
-    pods = jobs.wait_made("first")
     world.submit(world.manifest("last", a, cpu=cpu))
     world.wait_message("last", waiting_for(a, cpu))
-    assert jobs.granted("first") == asked(pods)
+    world.delete_job("blocker")
     jobs.wait_over("first")
     world.wait_pods("last")
-    assert jobs.onlooker.faults(cpu) == []
+    story = jobs.onlooker.story()
+    assert story.faults(cpu) == []
+    pods = story.most_pods("first")
+    assert len(pods) == jobs.case.pods
+    assert granted(story.last_grant(jobs.unit("first"))) == asked(pods)
 
 
 @of_kinds(tuple(each for each in CASES if each.evictable))

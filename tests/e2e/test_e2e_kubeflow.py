@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from copy import deepcopy
 from typing import Any
 
 import pytest
 from controlplane import probes
 from controlplane.cluster import Cluster
 from controlplane.errors import Refused
+from controlplane.kq import Kq
 from ground import Object, path
 from kind_cases import of_kinds
 from kind_cases_kubeflow import JOB_SET, MPI_JOB, PYTORCH_JOB, TF_JOB, TRAIN_JOB
@@ -19,6 +19,7 @@ from world import World
 from kq.core import keys
 from kq.core.kinds import JOB, MUTATING_WEBHOOK, QUEUE_UNIT, ResourceKind
 
+THEIRS = "jobset-mutating-webhook-configuration"
 SECONDS = 30.0
 
 
@@ -130,25 +131,34 @@ def test_a_person_who_suspends_a_running_job_gets_it_back_when_telling_so(
     assert jobs.onlooker.faults(cpu) == []
 
 
-@pytest.mark.parametrize(
-    ("case", "configuration"),
-    [
-        pytest.param(case, name, id=case.id, marks=pytest.mark.operators(*case.operators))
-        for case, name in (
-            (JOB_SET, "jobset-mutating-webhook-configuration"),
-            (TRAIN_JOB, "defaulter.trainer.kubeflow.org"),
-        )
-    ],
-)
-def test_the_webhook_of_an_operator_and_ours_give_the_same_in_both_orders(
-    world: World, control_plane: Cluster, jobs: KindWorld, configuration: str
+@of_kinds((TF_JOB, TRAIN_JOB))
+def test_a_job_that_started_without_the_webhook_is_held_and_runs_when_its_quota_allows(
+    world: World, mortal_kq: Kq, jobs: KindWorld
 ) -> None:
-    """They are called in the order of their names, ours is koord-queue."""
-    assert configuration < "koord-queue"
+    cpu = jobs.case.cpu
+    a = world.quota("a", cpu=cpu)
+    world.submit(world.manifest("blocker", a, cpu=1))
+    world.wait_granted("blocker")
+    mortal_kq.kill_webhook()
+    jobs.submit("first", a, linger_for="2s")
+    world.wait_event("first", "SlippedThrough", jobs.case.kind)
+    jobs.wait("first", jobs.case.is_held)
+    mortal_kq.start_webhook()
+    world.delete_job("blocker")
+    world.wait_phase(jobs.unit("first"), "Running")
+    jobs.wait_running("first")
+    assert condition_of(jobs.wait("first", bool), "Failed") is None
+
+
+@of_kinds((JOB_SET,))
+def test_the_webhook_of_an_operator_and_ours_give_the_same_in_both_orders(
+    world: World, control_plane: Cluster, jobs: KindWorld
+) -> None:
+    """They are called in the order of their names; JobSet cannot do without the defaults of its."""
+    assert THEIRS < "koord-queue"
     a = world.quota("a", cpu=jobs.case.cpu)
-    jobs.prepare("first")
     theirs_first = tried(jobs, a)
-    with called_after_ours(control_plane, configuration, lambda: tried(jobs, a) != theirs_first):
+    with called_after_ours(control_plane, lambda: tried(jobs, a) != theirs_first):
         world.ground.until(lambda: tried(jobs, a) == theirs_first, "both orders give the same")
     assert theirs_first["held"]
 
@@ -170,20 +180,19 @@ def tried(jobs: KindWorld, quota: str) -> Object:
 
 
 @contextmanager
-def called_after_ours(cluster: Cluster, name: str, is_gone: Callable[[], bool]) -> Iterator[None]:
-    """An operator's webhooks under a name that comes late, and only for what ours has seen."""
-    there = cluster.api("GET", path(MUTATING_WEBHOOK, name=name))
-    late = {"metadata": {"name": f"zz-{name}"}, "webhooks": deepcopy(there["webhooks"])}
-    for each in late["webhooks"]:
-        seen = f"'{keys.HAS_ENQUEUED}' in object.metadata.?annotations.orValue({{}})"
-        each["matchConditions"] = [{"name": "after-ours", "expression": seen}]
-    original = {"metadata": {"name": name}, "webhooks": there["webhooks"]}
-    cluster.api("DELETE", path(MUTATING_WEBHOOK, name=name))
+def called_after_ours(cluster: Cluster, is_gone: Callable[[], bool]) -> Iterator[None]:
+    """JobSet's webhooks under a name that comes late, and only for what ours has seen."""
+    there = cluster.api("GET", path(MUTATING_WEBHOOK, name=THEIRS))["webhooks"]
+    seen = f"'{keys.HAS_ENQUEUED}' in object.metadata.?annotations.orValue({{}})"
+    condition = {"name": "after-ours", "expression": seen}
+    late = [{**each, "matchConditions": [condition]} for each in there]
+    listed = path(MUTATING_WEBHOOK)
+    cluster.api("DELETE", f"{listed}/{THEIRS}")
     try:
-        # Until the API server has noticed, it would still be called in its old place.
-        probes.until(is_gone, f"{name} is not called any more", SECONDS)
-        cluster.api("POST", path(MUTATING_WEBHOOK), late)
+        # Until the API server has noticed, they would still be called in their old place.
+        probes.until(is_gone, f"{THEIRS} is not called any more", SECONDS)
+        cluster.api("POST", listed, {"metadata": {"name": f"zz-{THEIRS}"}, "webhooks": late})
         yield
+        cluster.api("DELETE", f"{listed}/zz-{THEIRS}")
     finally:
-        cluster.api("DELETE", path(MUTATING_WEBHOOK, name=late["metadata"]["name"]))
-        cluster.api("POST", path(MUTATING_WEBHOOK), original)
+        cluster.api("POST", listed, {"metadata": {"name": THEIRS}, "webhooks": there})

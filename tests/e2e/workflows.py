@@ -9,9 +9,11 @@ from kq.core import keys
 from kq.core.kinds import ResourceKind
 
 CRON_WORKFLOW = ResourceKind("argoproj.io", "v1alpha1", "CronWorkflow", "cronworkflows")
+WORKFLOW_TEMPLATE = ResourceKind("argoproj.io", "v1alpha1", "WorkflowTemplate", "workflowtemplates")
 OURS = {"name": "koord-queue-suspend", "suspend": {}}
 PAUSE = {"name": "pause", "suspend": {}}
 WORK = {"name": "work", "container": {"image": "busybox", "command": ["true"]}}
+FAILING = {**WORK, "name": "fails", "metadata": {"annotations": {"fail-after": "0s"}}}
 ONCE = {"name": "main", "steps": [[{"name": "only", "template": "work"}]]}
 
 

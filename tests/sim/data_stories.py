@@ -101,7 +101,11 @@ def _last(obj: Object) -> Step:
     status = obj.get("status", {})
     match obj["kind"]:
         case "RayJob":
-            return {key: each for key, each in status.items() if key not in UNTOLD}
+            known = {key: each for key, each in status.items() if key not in UNTOLD}
+            if status.get("jobDeploymentStatus") == "Failed":
+                # Of the Job that submits and the dashboard KubeRay believes whom it asks first.
+                return {key: known[key] for key in ("jobDeploymentStatus", "failed", "succeeded")}
+            return known
         case "RayCluster":
             fields = ("desiredWorkerReplicas", "readyWorkerReplicas", "desiredCPU", "desiredMemory")
             labels = obj["metadata"].get("labels")

@@ -29,7 +29,7 @@ class Story:
     jobs: dict[str, list[Step]]
     """What each job, and each that it made, said once and for all."""
     ends: dict[str, Step]
-    """What each of them said last."""
+    """What each of them that is still there said last."""
     made: list[Step]
     """The pods as they were made: owner, labels, restart policy, requests."""
     pods: list[list[Step]]
@@ -51,6 +51,8 @@ class Story:
                 name = f"{each.kind} {each.name}"
                 _add(jobs.setdefault(name, []), _milestone(each, namespace))
                 ends[name] = _last(each, namespace)
+                if each.type == "DELETED":
+                    del ends[name]
         return cls(
             jobs=jobs,
             ends=ends,

@@ -1,6 +1,7 @@
 """The stage of the cases on the simulated cluster: kq at work, and an onlooker who adds up."""
 
 import asyncio
+import random
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -184,6 +185,7 @@ class Case:
 @contextmanager
 def on_stage(seed: int = 1, terms: Terms | None = None) -> Iterator[Case]:
     """A case; at its end all that was planned has struck, and no quota was ever exceeded."""
+    random.seed(seed)  # informers take their jitter from the module
     with capture_logs() as logs, simulated_ground(seed, terms) as ground:
         heard: list[Asked] = []
 

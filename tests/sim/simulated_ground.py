@@ -44,6 +44,10 @@ class SimulatedGround:
         whole = {"apiVersion": kind.api_version, "kind": kind.kind, **body}
         return self._ask("POST", path(kind, body["metadata"].get("namespace", "")), whole)
 
+    def tried(self, kind: ResourceKind, body: Object) -> Object:
+        listed = path(kind, body["metadata"].get("namespace", ""))
+        return self._ask("POST", f"{listed}?dryRun=All", body)
+
     def read(self, kind: ResourceKind, namespace: str, name: str) -> Object | None:
         code, body, _ = self._answer("GET", path(kind, namespace, name))
         return None if code == NOT_FOUND else checked(code, body, path(kind, namespace, name))

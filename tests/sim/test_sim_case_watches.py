@@ -7,11 +7,12 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+import objects
 import pytest
 from case_news import NEWS, News, two_jobs
-from sim_case import ALWAYS, WATCHED, Case
+from sim_case import ALWAYS, TEAM, WATCHED, Case
 
-from kq.core.kinds import JOB
+from kq.core.kinds import ELASTIC_QUOTA, JOB, QUEUE, QUEUE_UNIT, ResourceKind
 from kq.sim.faults import Asked, Matches, Trouble, on
 
 IDLE = 150.0
@@ -151,7 +152,7 @@ def test_j1_a_server_that_forgets_all_the_time_is_not_asked_for_everything_all_t
     assert max(lists(case).values()) <= 40
     case.faults.end()
     case.world.delete_job("first")
-    case.until(lambda: case.phases().get("second") == "Running", "the second runs", 62.0)
+    case.until(lambda: case.phases().get("second") == "Running", "the second runs", 70.0)
 
 
 # -- J2
@@ -249,3 +250,41 @@ def test_j3_a_slow_api_server_delays_and_changes_nothing(case: Case) -> None:
         120.0,
     )
     assert max(case.onlooker.grants.values()) == 1
+
+
+# -- neighbours: the kind itself goes
+
+
+CRD = ResourceKind(
+    "apiextensions.k8s.io",
+    "v1",
+    "CustomResourceDefinition",
+    "customresourcedefinitions",
+    namespaced=False,
+)
+
+
+@pytest.mark.parametrize("kind", [ELASTIC_QUOTA, QUEUE, QUEUE_UNIT], ids=lambda each: each.plural)
+def test_a_kind_that_is_removed_and_installed_again_lets_nobody_in_and_is_taken_up(
+    case: Case, kind: ResourceKind
+) -> None:
+    two_jobs(case)
+    name, quota = f"{kind.plural}.{kind.group}", case.world.name_of("a")
+    crd = case.ground.read(CRD, "", name)
+    assert crd is not None
+    case.ground.delete(CRD, "", name)
+    case.heard.clear()
+    case.passes(70)
+    case.world.job("third", quota, cpu=1)
+    case.passes(5)
+    # 5 ms, doubled each time.
+    assert len(case.writes()) <= 40
+    case.ground.create(CRD, {"metadata": {"name": name}, "spec": crd["spec"]})
+    case.passes(1)
+    if kind is ELASTIC_QUOTA:
+        case.ground.create(ELASTIC_QUOTA, objects.elastic_quota(quota, TEAM, {"cpu": 2}))
+    case.passes(130)
+    waiting = dict.fromkeys(("second", "third"), "Enqueued")
+    assert case.phases() == {"first": "Running", **waiting}
+    case.world.delete_job("first")
+    case.until(lambda: case.phases().get("second") == "Running", "the second runs", 5.0)

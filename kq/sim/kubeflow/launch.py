@@ -17,6 +17,7 @@ from kq.sim.kubeflow.replicas import (
     pod_of,
     pod_spec,
     policy_of,
+    spec_of,
 )
 
 OPERATOR = "mpi-operator"
@@ -35,7 +36,7 @@ def worker(job: Object, role: Role, index: int) -> Create:
     namespace, job_name = place_of(job)
     name = f"{job_name}-worker-{index}"
     # The launcher is the first worker, where it works.
-    number = index + 1 if job["spec"].get("runLauncherAsWorker") else index
+    number = index + 1 if spec_of(job).get("runLauncherAsWorker") else index
     labels = {**_labels(job, "worker"), REPLICA_INDEX: str(number)}
     more = {"hostname": name, "subdomain": job_name}
     return Create(kind=PODS, namespace=namespace, body=pod_of(job, role, name, labels, more))
@@ -78,7 +79,7 @@ def released(launcher_job: Object, job: Object, role: Role) -> dict[str, Any]:
 
 def _template(job: Object, role: Role) -> dict[str, Any]:
     labels = _labels(job, "launcher")
-    if job["spec"].get("runLauncherAsWorker"):
+    if spec_of(job).get("runLauncherAsWorker"):
         labels[REPLICA_INDEX] = "0"
     more: Mapping[str, Any] = {"hostname": launcher_name(job), "subdomain": place_of(job)[1]}
     return {"metadata": metadata_of(role.template, labels), "spec": pod_spec(role, more)}

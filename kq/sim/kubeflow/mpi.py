@@ -24,7 +24,7 @@ from kq.sim.control.view import Happened, Seen, View
 from kq.sim.control.writes import Outcome, Plan, Replace, Write, is_written, taken
 from kq.sim.kubeflow.launch import OPERATOR, launcher, launcher_name, released, worker
 from kq.sim.kubeflow.mpistatus import LAUNCHER, WORKER, Crew, is_finished, tell
-from kq.sim.kubeflow.replicas import Role, deletion, is_held, policy_of, roles_of
+from kq.sim.kubeflow.replicas import Role, deletion, is_held, policy_of, roles_of, spec_of
 from kq.sim.kubeflow.training import BATCH
 
 MPI_JOBS = "mpijobs.kubeflow.org"
@@ -135,7 +135,7 @@ def _work(crew: Crew, role: Role | None, there: Sequence[Object]) -> _Step:
 
 
 def _may_launch(crew: Crew) -> bool:
-    waits = crew.job["spec"].get("launcherCreationPolicy") == "WaitForWorkersReady"
+    waits = spec_of(crew.job).get("launcherCreationPolicy") == "WaitForWorkersReady"
     return not waits or all(map(is_ready, crew.workers))
 
 

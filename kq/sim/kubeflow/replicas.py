@@ -41,13 +41,18 @@ def roles_of(
             restart_policy=spec.get("restartPolicy") or policy,
             template=spec.get("template") or {},
         )
-        for name, spec in (job["spec"].get(field) or {}).items()
+        for name, spec in (spec_of(job).get(field) or {}).items()
     ]
+
+
+def spec_of(job: Object) -> Mapping[str, Any]:
+    """The spec, which the definitions of most kinds do not ask for."""
+    return job.get("spec") or {}
 
 
 def policy_of(job: Object) -> Mapping[str, Any]:
     """`spec.runPolicy`, which may be left out."""
-    return job["spec"].get("runPolicy") or {}
+    return spec_of(job).get("runPolicy") or {}
 
 
 def is_held(job: Object) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 from kq.core.kinds import Object
 from kq.sim.control.objects import condition, is_deleted, phase_of, place_of
 from kq.sim.kubeflow.conditions import Conditions, Said
-from kq.sim.kubeflow.replicas import EXIT_CODE, Role, index_of, of_role
+from kq.sim.kubeflow.replicas import EXIT_CODE, Role, index_of, of_role, spec_of
 from kq.sim.kubeflow.trades import TF, WORKER, XGBOOST, Trade
 
 
@@ -89,7 +89,7 @@ def _progress(
 
 def _ends_with_one(trade: Trade, job: Object, count: Count, pods: Sequence[Object]) -> bool:
     """Whether the first worker's end, or any, is enough."""
-    spec = job["spec"]
+    spec = spec_of(job)
     if trade is not TF:
         return trade.name == "PyTorchJob" and "elasticPolicy" in spec and count.succeeded > 0
     if spec.get("successPolicy") == "AllWorkers":
@@ -110,7 +110,7 @@ def _failure(
         if restarting is not None:
             message = restarting.get("message", "")
             yield Said(type="Restarting", reason=restarting.get("reason", ""), message=message)
-        elif role.name != WORKER or not job["spec"].get("enableDynamicWorker"):
+        elif role.name != WORKER or not spec_of(job).get("enableDynamicWorker"):
             place = "/".join(place_of(job))
             yield _said(trade, "Failed", f"{trade.name} {place} has failed {why}")
         return

@@ -111,7 +111,7 @@ def _text(value: Any) -> str:
         case str():
             return value
         case None:
-            return "null"
+            return "<no value>"
         case bool():
             return str(value).lower()
         case dict() | list():

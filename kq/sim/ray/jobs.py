@@ -1,11 +1,12 @@
 """KubeRay's controller of RayJobs: a cluster for each, and a Job that submits to it."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
 from kq.core.kinds import Object
 from kq.sim.cluster.operators import OperatorController
+from kq.sim.control.controller import Due, Key, Pace
 from kq.sim.control.objects import (
     JOBS,
     finalizers_of,
@@ -14,7 +15,7 @@ from kq.sim.control.objects import (
     status_of,
     time_of,
 )
-from kq.sim.control.view import Known, Seen
+from kq.sim.control.view import Happened, Known, Seen, View
 from kq.sim.control.writes import Delete, Patch, Plan, Replace, Write, is_written, taken
 from kq.sim.ray import jobstatus as told
 from kq.sim.ray.jobstatus import Phase, Progress
@@ -27,8 +28,10 @@ from kq.sim.ray.parts import (
     replaced,
 )
 from kq.sim.ray.submitters import cluster_of, is_submitted_by_job, submitter_of
+from kq.sim.ray.validation import fault_of
 
 FINALIZER: Final = "ray.io/rayjob-finalizer"
+REACTION: Final = 0.02
 POLL: Final = timedelta(seconds=3)
 """How often a dashboard is asked where no Job tells of the submission."""
 
@@ -47,16 +50,30 @@ class RayJobs:
             return (yield from _let_go(job))
         if is_foreign(job):
             return None
-        if fault := told.fault_of(job["spec"]):
+        if fault := fault_of(job["spec"]):
             return (yield from _say(job, told.refused(job, fault)))
         progress = Progress.of(job, children)
         step = STEPS.get(progress.phase)
         return None if step is None else (yield from step(progress, now))
 
 
-def ray_job_controller() -> OperatorController:
-    """Looks after RayJobs."""
-    return OperatorController(RayJobs())
+class RayJobController:
+    """Looks at a RayJob soon after it or what it has made changes."""
+
+    name = OPERATOR
+    pace = Pace(first=1.0, longest=60.0)
+
+    def __init__(self) -> None:
+        self._operator = OperatorController(RayJobs())
+        self.kinds = self._operator.kinds
+
+    def concerns(self, happened: Happened, view: View, now: datetime) -> Iterable[Due]:
+        """What concerns a RayJob, after the while that a real one takes to hear of it."""
+        return (Due(each.key, REACTION) for each in self._operator.concerns(happened, view, now))
+
+    def sync(self, key: Key, view: View, now: datetime) -> Plan:
+        """One look at a RayJob."""
+        return (yield from self._operator.sync(key, view, now))
 
 
 def _let_go(job: Seen) -> Plan:

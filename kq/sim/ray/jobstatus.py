@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any, Final, Self
+from typing import Any, Self
 
 from kq.core.codec import format_time
 from kq.core.kinds import Object
@@ -15,10 +15,6 @@ from kq.sim.ray.parts import RAY_CLUSTERS, suffix
 from kq.sim.ray.submitters import is_submitted_by_job
 
 Status = Mapping[str, Any]
-
-MUTUALLY_EXCLUSIVE: Final = (
-    "spec.shutdownAfterJobFinishes and spec.deletionStrategy.deletionRules are mutually exclusive"
-)
 
 
 class Phase(StrEnum):
@@ -61,19 +57,6 @@ class Progress:
         )
 
 
-def fault_of(spec: Object) -> str:
-    """Why KubeRay would have nothing to do with it; a job that it runs is asked that too."""
-    shuts_down, suspends = spec.get("shutdownAfterJobFinishes"), spec.get("suspend")
-    rules = (spec.get("deletionStrategy") or {}).get("deletionRules")
-    if suspends and not shuts_down:
-        return "a RayJob with shutdownAfterJobFinishes set to false is not allowed to be suspended"
-    if suspends and spec.get("clusterSelector"):
-        return "the ClusterSelector mode doesn't support the suspend operation"
-    if rules and shuts_down:
-        return MUTUALLY_EXCLUSIVE
-    return ""
-
-
 def as_read(spec: Object) -> dict[str, Any]:
     """The spec as KubeRay writes it back: what is false is left out."""
     flags = ("suspend", "shutdownAfterJobFinishes")
@@ -99,10 +82,13 @@ def begun(job: Object, now: datetime) -> Status:
     name, old = place_of(job)[1], status_of(job)
     seeds = uid_of(job), job["metadata"]["resourceVersion"]
     chosen = next(iter((job["spec"].get("clusterSelector") or {}).values()), "")
+    is_interactive = job["spec"].get("submissionMode") == "InteractiveMode"
+    given = job["spec"].get("jobId")
+    drawn = "" if is_interactive else f"{name}-{suffix('job', *seeds)}"
     return {
         **{"failed": 0, "succeeded": 0, "rayJobInfo": {}},
         **old,
-        "jobId": job["spec"].get("jobId") or f"{name}-{suffix('job', *seeds)}",
+        **({"jobId": given or drawn} if given or drawn else {}),
         "rayClusterName": chosen or f"{name}-{suffix('cluster', *seeds)}",
         "jobDeploymentStatus": Phase.INITIALIZING.value,
         "startTime": format_time(now),

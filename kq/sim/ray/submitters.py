@@ -37,7 +37,7 @@ def cluster_of(job: Object) -> Create:
         "apiVersion": job["apiVersion"],
         "kind": "RayCluster",
         "metadata": meta,
-        "spec": job["spec"]["rayClusterSpec"],
+        "spec": _with_sidecar(job) if mode == "SidecarMode" else job["spec"]["rayClusterSpec"],
     }
     return Create(kind=RAY_CLUSTERS, namespace=namespace, body=body)
 
@@ -62,6 +62,17 @@ def submitter_of(job: Object) -> Create:
     return Create(kind=JOBS, namespace=namespace, body=body)
 
 
+def _with_sidecar(job: Object) -> Mapping[str, Any]:
+    """The cluster's spec with a head that submits the job."""
+    spec = job["spec"]["rayClusterSpec"]
+    group = spec["headGroupSpec"]
+    pod = group["template"]["spec"]
+    containers = [*pod["containers"], _container(job)]
+    pod = {**pod, "containers": containers, "restartPolicy": "Never"}
+    group = {**group, "template": {**group["template"], "spec": pod}}
+    return {**spec, "headGroupSpec": group}
+
+
 def _origin(job: Object) -> dict[str, str]:
     return {
         "ray.io/originated-from-cr-name": place_of(job)[1],
@@ -70,6 +81,9 @@ def _origin(job: Object) -> dict[str, str]:
 
 
 def _template(job: Object) -> Mapping[str, Any]:
+    return {"spec": {"restartPolicy": "Never", "containers": [_container(job)]}}
+
+
+def _container(job: Object) -> Mapping[str, Any]:
     head = job["spec"]["rayClusterSpec"]["headGroupSpec"]["template"]["spec"]["containers"][0]
-    container = {"name": CONTAINER, "image": head["image"], "resources": RESOURCES}
-    return {"spec": {"restartPolicy": "Never", "containers": [container]}}
+    return {"name": CONTAINER, "image": head["image"], "resources": RESOURCES}

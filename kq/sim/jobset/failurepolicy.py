@@ -7,8 +7,9 @@ from typing import Any
 
 from kq.core.kinds import Object
 from kq.sim.control.objects import condition, place_of, status_of
-from kq.sim.kubeflow.childjobs import REPLICATED_JOB
+from kq.sim.jobset.childjobs import REPLICATED_JOB
 from kq.sim.kubeflow.conditions import Said, by_jobset
+from kq.sim.kubeflow.replicas import spec_of
 
 NO_POLICY = "FailedJobs", "jobset failed due to one or more job failures"
 TOO_OFTEN = "ReachedMaxRestarts", "jobset failed due to reaching max number of restarts"
@@ -19,7 +20,7 @@ def judged(
     jobset: Object, failed: Sequence[Object], status: Mapping[str, Any], now: datetime
 ) -> dict[str, Any]:
     """What its status says then: that it failed, or that it starts again."""
-    policy = jobset["spec"].get("failurePolicy")
+    policy = spec_of(jobset).get("failurePolicy")
     if policy is None:
         return _ended(status, NO_POLICY, _first(failed), now)
     action, job = "RestartJobSet", _first(failed)

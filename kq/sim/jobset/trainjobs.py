@@ -11,10 +11,11 @@ from kq.sim.control.controller import Due, Key, Pace
 from kq.sim.control.objects import condition, holds, is_deleted, place_of, status_of, time_of
 from kq.sim.control.view import Happened, Seen, View
 from kq.sim.control.writes import Create, Delete, Outcome, Patch, Plan, Replace, Write, taken
-from kq.sim.kubeflow.childjobs import is_suspended
+from kq.sim.jobset.childjobs import is_suspended
+from kq.sim.jobset.jobsets import JOB_SETS
+from kq.sim.jobset.runtimes import jobset_of
 from kq.sim.kubeflow.conditions import Said, by_type
-from kq.sim.kubeflow.jobsets import JOB_SETS
-from kq.sim.kubeflow.runtimes import jobset_of
+from kq.sim.kubeflow.replicas import spec_of
 from kq.sim.kubeflow.training import BATCH
 
 TRAIN_JOBS = "trainjobs.trainer.kubeflow.org"
@@ -53,7 +54,7 @@ class TrainJobController:
         job = view.get(TRAIN_JOBS, key.namespace, key.name)
         if job is None or is_deleted(job):
             return None
-        if job["spec"].get("managedBy", MANAGER) != MANAGER:
+        if spec_of(job).get("managedBy", MANAGER) != MANAGER:
             return None
         jobset = view.get(JOB_SETS, key.namespace, key.name)
         runtime = _runtime(job, view)
@@ -78,10 +79,10 @@ class TrainJobController:
 
 def _runtime(job: Seen, view: View) -> Seen | None:
     """The runtime that a job names."""
-    ref = job["spec"]["runtimeRef"]
+    ref = spec_of(job).get("runtimeRef") or {}
     kind = ref.get("kind", "ClusterTrainingRuntime")
     namespace = place_of(job)[0] if kind == "TrainingRuntime" else ""
-    return view.get(RUNTIMES.get(kind, ""), namespace, ref["name"])
+    return view.get(RUNTIMES.get(kind, ""), namespace, ref.get("name", ""))
 
 
 def _applied(job: Seen, jobset: Seen | None, runtime: Seen | None) -> _Applied:
@@ -122,7 +123,7 @@ def _tell(status: Status, jobset: Object | None, now: datetime) -> None:
 
 def _time_left(job: Seen, status: Status, now: datetime) -> timedelta | None:
     """How long it may yet run; None if for ever, or if it does not."""
-    seconds = job["spec"].get("activeDeadlineSeconds")
+    seconds = spec_of(job).get("activeDeadlineSeconds")
     if not seconds or _is_over(status) or is_suspended(job):
         return None
     resumed = condition(status.get("conditions"), "Suspended") or {}

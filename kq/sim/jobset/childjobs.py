@@ -15,6 +15,7 @@ from kq.sim.control.objects import (
     uid_of,
 )
 from kq.sim.control.writes import Create
+from kq.sim.kubeflow.replicas import spec_of
 
 PREFIX = "jobset.sigs.k8s.io"
 REPLICATED_JOB = f"{PREFIX}/replicatedjob-name"
@@ -47,7 +48,7 @@ class Children:
 
 def replicated_jobs(jobset: Object) -> Sequence[Object]:
     """The replicated jobs of a JobSet in their order."""
-    return jobset["spec"].get("replicatedJobs") or ()
+    return spec_of(jobset).get("replicatedJobs") or ()
 
 
 def replicas_of(replicated: Object) -> int:
@@ -57,7 +58,7 @@ def replicas_of(replicated: Object) -> int:
 
 def is_suspended(obj: Object) -> bool:
     """Whether a JobSet or a Job is to have no pods."""
-    return bool(obj["spec"].get("suspend"))
+    return bool(spec_of(obj).get("suspend"))
 
 
 def children_of(jobset: Object, jobs: Sequence[Object]) -> Children:
@@ -98,7 +99,7 @@ def is_of(job: Object, replicated: Object) -> bool:
 
 def lacking(jobset: Object, replicated: Object, children: Children) -> Iterator[Create]:
     """The Jobs of a replicated job that are to be made."""
-    policy = jobset["spec"].get("failurePolicy") or {}
+    policy = spec_of(jobset).get("failurePolicy") or {}
     if children.previous and policy.get("restartStrategy") == "BlockingRecreate":
         return
     for index in range(replicas_of(replicated)):
@@ -188,7 +189,7 @@ def _job(jobset: Object, replicated: Object, index: int) -> Create:
 
 
 def _has_hostnames(jobset: Object) -> bool:
-    network = jobset["spec"].get("network") or {}
+    network = spec_of(jobset).get("network") or {}
     return bool(network.get("enableDNSHostnames", True))
 
 

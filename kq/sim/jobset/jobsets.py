@@ -21,7 +21,7 @@ from kq.sim.control.writes import (
     is_written,
     taken,
 )
-from kq.sim.kubeflow.childjobs import (
+from kq.sim.jobset.childjobs import (
     Children,
     children_of,
     counts_of,
@@ -32,8 +32,9 @@ from kq.sim.kubeflow.childjobs import (
     replicas_of,
     replicated_jobs,
 )
+from kq.sim.jobset.failurepolicy import judged
 from kq.sim.kubeflow.conditions import Said, by_jobset
-from kq.sim.kubeflow.failurepolicy import judged
+from kq.sim.kubeflow.replicas import spec_of
 from kq.sim.kubeflow.training import BATCH
 
 JOB_SETS = "jobsets.jobset.x-k8s.io"
@@ -73,7 +74,7 @@ class JobSets:
 
     def sync(self, job: Seen, children: Sequence[Known], now: datetime) -> Plan:
         """Its Jobs made, suspended, resumed or deleted; then its status."""
-        if is_deleted(job) or job["spec"].get("managedBy", MANAGER) != MANAGER:
+        if is_deleted(job) or spec_of(job).get("managedBy", MANAGER) != MANAGER:
             return None
         found = children_of(job, [each.obj for each in children])
         counts = counts_of(job, found)
@@ -123,7 +124,7 @@ def _look(jobset: Seen, found: Children, status: Status, now: datetime) -> _Step
 
 def _is_enough(jobset: Seen, successful: Sequence[Object]) -> bool:
     """Whether so many Jobs succeeded as the success policy asks for."""
-    policy = jobset["spec"].get("successPolicy") or {}
+    policy = spec_of(jobset).get("successPolicy") or {}
     targets = policy.get("targetReplicatedJobs")
     aimed = [each for each in replicated_jobs(jobset) if not targets or each["name"] in targets]
     done = sum(any(is_of(job, each) for each in aimed) for job in successful)
@@ -171,7 +172,7 @@ def _release(job: Object, replicated: Object) -> _Step:
 
 
 def _is_ordered(jobset: Seen) -> bool:
-    policy = jobset["spec"].get("startupPolicy") or {}
+    policy = spec_of(jobset).get("startupPolicy") or {}
     return bool(policy.get("startupPolicyOrder") == "InOrder")
 
 
@@ -196,7 +197,7 @@ def _may_start(jobset: Seen, replicated: Object, counts: _Counts) -> bool:
 
 
 def _time_to_live(jobset: Seen, now: datetime) -> timedelta | None:
-    seconds = jobset["spec"].get("ttlSecondsAfterFinished")
+    seconds = spec_of(jobset).get("ttlSecondsAfterFinished")
     if seconds is None:
         return None
     conditions = status_of(jobset).get("conditions")

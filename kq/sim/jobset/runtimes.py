@@ -9,6 +9,7 @@ from typing import Any
 
 from kq.core.kinds import Object
 from kq.sim.control.objects import controller_reference, place_of
+from kq.sim.kubeflow.replicas import spec_of
 
 ANCESTOR = "trainer.kubeflow.org/trainjob-ancestor-step"
 TRAINER = "trainer"
@@ -21,7 +22,7 @@ _GIVEN = ("image", "command", "args")
 def jobset_of(trainjob: Object, runtime: Object) -> dict[str, Any]:
     """The JobSet, suspended as the TrainJob is."""
     namespace, name = place_of(trainjob)
-    template = runtime["spec"].get("template") or {}
+    template = spec_of(runtime).get("template") or {}
     meta = template.get("metadata") or {}
     spec = template.get("spec") or {}
     listed = spec.get("replicatedJobs") or ()
@@ -37,7 +38,7 @@ def jobset_of(trainjob: Object, runtime: Object) -> dict[str, Any]:
         "spec": {
             **spec,
             "replicatedJobs": [_replicated(each, trainjob, runtime) for each in listed],
-            "suspend": bool(trainjob["spec"].get("suspend")),
+            "suspend": bool(spec_of(trainjob).get("suspend")),
         },
     }
 
@@ -51,7 +52,7 @@ def _replicated(replicated: Object, trainjob: Object, runtime: Object) -> dict[s
     count = _count(replicated, trainjob, runtime, trains=trains)
     told = {**replicated, "replicas": 1} if trains else dict(replicated)
     # Without these the TrainJob says nothing of the pods.
-    given = trainjob["spec"].get("trainer") if trains else None
+    given = spec_of(trainjob).get("trainer") if trains else None
     pod_spec = pod.get("spec") or {}
     containers = [_container(each, given or {}) for each in pod_spec.get("containers") or ()]
     made = {**pod, "spec": {**pod_spec, "containers": containers}}
@@ -62,8 +63,8 @@ def _replicated(replicated: Object, trainjob: Object, runtime: Object) -> dict[s
 
 def _count(replicated: Object, trainjob: Object, runtime: Object, *, trains: bool) -> int:
     """How many pods run at once."""
-    policy = runtime["spec"].get("mlPolicy") or {}
-    nodes = (trainjob["spec"].get("trainer") or {}).get("numNodes")
+    policy = spec_of(runtime).get("mlPolicy") or {}
+    nodes = (spec_of(trainjob).get("trainer") or {}).get("numNodes")
     spec = (replicated.get("template") or {}).get("spec") or {}
     own: int = policy.get("numNodes", 1) if trains and policy else spec.get("parallelism", 1)
     if nodes is None:
@@ -77,7 +78,7 @@ def _count(replicated: Object, trainjob: Object, runtime: Object, *, trains: boo
 
 
 def _container(container: Object, trainer: Mapping[str, Any]) -> Object:
-    if container["name"] != NODE or not trainer:
+    if container.get("name") != NODE or not trainer:
         return container
     told = {**container, **{key: trainer[key] for key in _GIVEN if key in trainer}}
     if resources := trainer.get("resourcesPerNode"):
