@@ -4,7 +4,7 @@ Amounts are written as Kubernetes writes them (`cpu=2`, `cpu="500m"`, `memory="1
 minutes from `NOW`.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -28,13 +28,16 @@ from kq.core.model import (
     Quota,
     Template,
 )
-from kq.core.options import QuotaOptions
+from kq.core.options import QuotaOptions, TakingOptions
 from kq.core.plugins import Problem
 from kq.core.quotaviews import mapped_namespaces
 from kq.core.resources import ZERO, Resources, parse_resources
+from kq.decide import charge
 from kq.decide.book import Book
+from kq.decide.pods import PodGroup
 from kq.decide.situation import Situation
 from kq.policies import POLICIES
+from kq.quota.byrequest import ByRequest
 from kq.quota.elasticquota import ElasticQuotas
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -130,6 +133,16 @@ def unit_by_hand(name: str = "train", **fields: Any) -> QueueUnit:
         "consumer": Consumer("batch/v1", "Job", job, namespace),
     }
     return unit(name, **made | fields)
+
+
+def request_of(pod_sets: Sequence[PodSet]) -> Resources:
+    """What the pods ask of a quota that counts requests."""
+    return charge.request_of(pod_sets, "team-a", ByRequest())
+
+
+def charge_of(each: QueueUnit, pods: PodGroup | None) -> Resources:
+    """What the unit has in use of such a quota."""
+    return charge.charge_of(each, pods, "team-a", ByRequest())
 
 
 def queue(name: str = "team-a", *, policy: str = "Priority", **fields: Any) -> Queue:
@@ -249,6 +262,7 @@ def situation(
         "queue": "team-a",
         "pod_sets": job.pod_sets,
     }
+    values["quota_label"] = fields.get("quota", values["quota"]) or ""
     return Situation(job=job, unit=unit, **values | fields)
 
 
@@ -275,6 +289,8 @@ def book(
     views: Iterable[Any] = (),
     default_policy: str = "Priority",
     kinds: Collection[str] = ("Job",),
+    counts_foreign: bool = False,
+    taking: TakingOptions | None = None,
     **options: Any,
 ) -> Book:
     """A book of these quotas that has seen these objects, and woken nobody yet."""
@@ -283,6 +299,8 @@ def book(
         default_policy=default_policy,
         quotas=quotas(*each, **options),
         kinds=kinds,
+        counts_foreign=counts_foreign,
+        taking=taking,
     )
     for view in views:
         made.saw(view)
@@ -316,9 +334,11 @@ def condition(
     return Condition(type_, status, reason, message, stamp(minute))
 
 
-def grant(name: str = "main", replicas: int = 1, running: int = 0, **each: Amount) -> Grant:
+def grant(
+    name: str = "main", replicas: int = 1, running: int = 0, reclaim: int = 0, **each: Amount
+) -> Grant:
     """Replicas that may run; what each asks makes the total."""
-    return Grant(name, replicas, running, amounts(**each).times(replicas))
+    return Grant(name, replicas, running, amounts(**each).times(replicas), reclaim)
 
 
 def as_bytes(body: Mapping[str, Any]) -> bytes:

@@ -18,7 +18,7 @@ LARGE = {
     "kq/kube/informer.py": 350,
     "kq/metrics.py": 300,
     "kq/reconcile/execute.py": 300,
-    "kq/reconcile/wiring.py": 300,
+    "kq/reconcile/wiring.py": 320,
     "kq/webhook/mutate.py": 280,
 }
 """Modules that are one thing although they are long."""

@@ -2,6 +2,7 @@
 
 from contextlib import suppress
 from dataclasses import fields, is_dataclass
+from datetime import timedelta
 from decimal import Decimal
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from kq.core.keys import EXCLUDED_NAMESPACES
 from kq.errors import ConfigError
+from kq.jobs import INTEGRATIONS
 from kq.settings import Settings, parse
 from kq.settings.parse import quota_plugin, seconds
 
@@ -42,9 +44,15 @@ def nested(path, value):
         ("jobs.slippedJobs", "suspend"),
         ("jobs.slippedGraceSeconds", 300),
         ("jobs.finishedUnitTTLSeconds", 0),
+        *((f"jobs.{key}.runningTimeout", 0) for key in INTEGRATIONS),
+        *((f"jobs.{key}.backoffTimeout", 60) for key in INTEGRATIONS),
         ("scheduling.defaultPolicy", ""),
+        ("scheduling.backoff.maxSeconds", 3600),
+        ("scheduling.backoff.limit", 0),
         ("quota.oversellRate", Decimal(1)),
         ("quota.parentQuotas", "refuse"),
+        ("quota.defaultPreemptible", True),
+        ("defaultReclaimProtectTime", timedelta(0)),
         ("quota.terminatingLimitSeconds", 300),
         ("security.namespaceQuota", "enforce"),
         ("security.bypass.enabled", False),
@@ -82,6 +90,10 @@ def test_the_default(path, default):
         ("jobs.slippedGraceSeconds", 90.0, 90),
         ("jobs.slippedGraceSeconds", "1m30s", 90),
         ("jobs.finishedUnitTTLSeconds", "2h", 7200),
+        ("jobs.tfjob.runningTimeout", "10m", 600),
+        ("jobs.workflow.backoffTimeout", 5, 5),
+        ("scheduling.backoff.maxSeconds", "2h", 7200),
+        ("scheduling.backoff.limit", 3, 3),
         ("quota.oversellRate", 1.5, Decimal("1.5")),
         ("quota.oversellRate", "1.1", Decimal("1.1")),
         ("quota.parentQuotas", "allow", "allow"),
@@ -99,6 +111,31 @@ def test_a_value_is_taken(path, value, expected):
     found = at(parse(nested(path, value)), path)
     assert found == expected
     assert type(found) is type(expected)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (None, timedelta(0)),
+        (0, timedelta(0)),
+        ("90s", timedelta(seconds=90)),
+        ("1h30m", timedelta(minutes=90)),
+        (60_000_000_000, timedelta(minutes=1)),
+        (1, timedelta(0)),
+    ],
+)
+def test_the_protection_of_grants_is_a_duration_or_nanoseconds(value, expected):
+    """Spec 13.8."""
+    settings = parse({"defaultReclaimProtectTime": value, "quota": {"defaultPreemptible": False}})
+    assert settings.defaultReclaimProtectTime == expected
+    assert settings.taking_options.protection == expected
+    assert settings.taking_options.preemptible is False
+
+
+@pytest.mark.parametrize("value", [-1, True, 1.5, [], "soon", 2**63])
+def test_no_other_protection_is_taken(value):
+    with pytest.raises(ConfigError, match="defaultReclaimProtectTime is"):
+        parse({"defaultReclaimProtectTime": value})
 
 
 def test_a_rate_may_be_a_fraction():
@@ -120,6 +157,14 @@ def test_a_rate_may_be_a_fraction():
             "security.bypass.user is not a known key; did you mean users?",
         ),
         ({5: {}}, "5 is not a known key"),
+        (
+            {"jobs": {"job": {"runningTimout": 5}}},
+            "jobs.job.runningTimout is not a known key; did you mean runningTimeout?",
+        ),
+        (
+            {"jobs": {"job": {"runningTimeout": "soon"}}},
+            "jobs.job.runningTimeout is soon, not a duration such as 90s or 1m30s",
+        ),
         ({"jobs": []}, "jobs is [], not a map"),
         ({"security": {"bypass": True}}, "security.bypass is True, not a map"),
         ({"jobs": {"enabled": "job"}}, "jobs.enabled is job, not a list of texts"),
@@ -214,13 +259,18 @@ def test_the_quota_plugin(plugins, expected):
     [
         (
             [{"name": "Fancy"}],
-            "plugins names Fancy, not one of ElasticQuotaV2, Priority, DefaultGroup, defaultgroup",
+            "plugins names Fancy, not one of ElasticQuotaV2, ElasticQuota, ResourceQuota, "
+            "Priority, DefaultGroup, defaultgroup",
         ),
         ("ElasticQuotaV2", "plugins is ElasticQuotaV2, not a list"),
         ({"name": "Priority"}, "plugins is {'name': 'Priority'}, not a list"),
         (
             ["ElasticQuotaV2", "ElasticQuotaV2"],
             "plugins names more than one quota plugin: ElasticQuotaV2, ElasticQuotaV2",
+        ),
+        (
+            ["ElasticQuota", "ResourceQuota"],
+            "plugins names more than one quota plugin: ElasticQuota, ResourceQuota",
         ),
     ],
 )
@@ -298,3 +348,29 @@ def test_any_value_is_taken_or_refused_by_name(path, value):
         return
     with pytest.raises(ConfigError, match=f"^{path}"):
         parse(nested(path, value))
+
+
+@pytest.mark.parametrize(
+    ("plugin", "said", "counts"),
+    [
+        ("ElasticQuotaV2", "", False),
+        ("ElasticQuota", "", False),
+        ("ResourceQuota", "", True),
+        ("ResourceQuota", "ignore", False),
+        ("ElasticQuotaV2", "count", True),
+    ],
+)
+def test_11_9_whose_pods_count_by_default_depends_on_the_mode(plugin, said, counts):
+    quota = {"foreignPods": said} if said else {}
+    made = parse({"plugins": [plugin], "quota": quota})
+    assert made.counts_foreign_pods is counts
+
+
+@pytest.mark.parametrize(("said", "admits"), [({}, False), ({"missing": "admit"}, True)])
+def test_11_18_what_a_namespace_without_a_quota_means(said, admits):
+    assert parse({"quota": {"resourceQuota": said}}).quota_options.missing_admits is admits
+
+
+def test_11_18_nothing_else_can_be_meant():
+    with pytest.raises(ConfigError, match=r"quota\.resourceQuota\.missing is x, not wait or admit"):
+        parse({"quota": {"resourceQuota": {"missing": "x"}}})

@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
-from kq.app.watching import BY_NAME, BY_PARENT
+from kq.app.quotasources import SOURCES
 from kq.clock import Clocks
-from kq.decide.situation import Rules
+from kq.decide.situation import Patience, Rules
+from kq.jobs import INTEGRATIONS, make_integrations
 from kq.jobs.integration import JobIntegration
 from kq.kube.client import Client
 from kq.kube.errors import AlreadyExists, Conflict, NotFound
@@ -122,7 +123,9 @@ def _deciders(
             metrics=scheduling,
             clock=parts.clocks.now,
         ),
-        "queue": QueueReconciler(hub=hub, metrics=scheduling, clock=parts.clocks.now),
+        "queue": QueueReconciler(
+            hub=hub, metrics=scheduling, clock=parts.clocks.now, modest=lambda: modest(parts)
+        ),
         "grants": GrantsReconciler(
             hub=hub, executor=executor, teller=teller, metrics=scheduling, clock=parts.clocks.now
         ),
@@ -146,22 +149,44 @@ def make_gatherer(parts: Parts) -> Gatherer:
             slipped=jobs.slippedJobs,
             grace_seconds=jobs.slippedGraceSeconds,
             finished_ttl_seconds=jobs.finishedUnitTTLSeconds,
+            patience=patience_of(parts.settings),
         ),
         first_runs=parts.first_runs,
     )
 
 
+def modest(parts: Parts) -> set[str]:
+    """PriorityClasses whose preemptionPolicy is Never (spec 13.2)."""
+    classes = parts.watches.priority_classes.lister.values()
+    return {each.name for each in classes if each.view.preemption_policy == "Never"}
+
+
+def patience_of(settings: Settings) -> dict[str, Patience]:
+    """How long jobs may take, by kind (spec 9.6, 9.7, 9.12)."""
+    backoff, found = settings.scheduling.backoff, {}
+    for key in INTEGRATIONS:
+        of_kind = getattr(settings.jobs, key)
+        (integration,) = make_integrations([key], settings.job_options)
+        found[integration.kinds[0].kind] = Patience(
+            start=timedelta(seconds=of_kind.runningTimeout),
+            base=timedelta(seconds=of_kind.backoffTimeout),
+            longest=timedelta(seconds=backoff.maxSeconds),
+            limit=backoff.limit,
+        )
+    return found
+
+
 def _keepers(parts: Parts, teller: Teller) -> dict[str, Reconciler]:
     """Those who look after Queues, quotas and pods."""
     namespace, watches = parts.settings.installNamespace, parts.watches
+    tell_faults = SOURCES[parts.settings.quotaPlugin].faults
     return {
         "quotas": QuotasReconciler(
             client=parts.client,
             hub=parts.hub,
             teller=teller,
             queues=watches.queues.lister,
-            same_name=lambda name: watches.quotas.lister.by_index(BY_NAME, name),
-            children=lambda name: watches.quotas.lister.by_index(BY_PARENT, name),
+            faults=lambda queue: tell_faults(queue, watches.quotas.lister, parts.hub.book.quotas),
             namespace=namespace,
             default_policy=parts.default_policy,
         ),
@@ -176,6 +201,7 @@ def _keepers(parts: Parts, teller: Teller) -> dict[str, Reconciler]:
             monotonic=parts.clocks.monotonic,
         ),
         "pods": PodsReconciler(
+            client=parts.client,
             pods=watches.pods.lister,
             hub=parts.hub,
             teller=teller,

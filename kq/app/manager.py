@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from datetime import datetime
 
 import structlog
@@ -12,8 +13,8 @@ from kq.app.options import ManagerOptions
 from kq.app.process import Counted, before, equipped, measure_lag, until_answered
 from kq.app.watching import make_watches
 from kq.clock import Clocks
-from kq.core.model import Quota
 from kq.core.plugins import QuotaPlugin
+from kq.core.quotaviews import QuotaView
 from kq.decide.book import Book
 from kq.decide.kin import pod_owners
 from kq.health import Check, health_app, serving
@@ -92,7 +93,8 @@ class Manager:
             kin=self._kin(),
             known=self._hub.book.ledger.known,
             copied=settings.jobs.copiedAnnotations,
-            counts_foreign=settings.quota.foreignPods == "count",
+            counts_foreign=settings.counts_foreign_pods,
+            quota_mode=settings.quotaPlugin,
         )
         self._recorder = Recorder(client, clock=self._clocks.now, metrics=counted)
         self._synced = False
@@ -184,16 +186,23 @@ class Manager:
         book = Book(
             policies=POLICIES,
             default_policy=self._options.default_policy,
-            quotas=self._make_quotas(()),
+            quotas=QUOTAS[self._settings.quotaPlugin](self._settings.quota_options, ()),
             kinds=self._integrations,
-            counts_foreign=self._settings.quota.foreignPods == "count",
+            counts_foreign=self._settings.counts_foreign_pods,
+            taking=self._settings.taking_options,
         )
         kinds = {kind: each.kinds[0] for kind, each in self._integrations.items()}
         return Hub(book=book, queues=queues, kinds=kinds)
 
-    def _make_quotas(self, quotas: Iterable[Quota]) -> QuotaPlugin:
-        make = QUOTAS[self._settings.quotaPlugin]
-        return make(self._settings.quota_options, quotas)
+    def _make_quotas(self, quotas: Iterable[QuotaView]) -> QuotaPlugin:
+        options = replace(self._settings.quota_options, default_class=self._default_class())
+        return QUOTAS[self._settings.quotaPlugin](options, quotas)
+
+    def _default_class(self) -> str:
+        """The PriorityClass that pods get which name none."""
+        known = [each.view for each in self._watches.priority_classes.lister.values()]
+        defaults = [each for each in known if each.global_default]
+        return min(defaults, key=lambda each: each.value).name if defaults else ""
 
     def _wire(self, hub: Hub) -> Wiring:
         wiring = Wiring(
@@ -204,6 +213,7 @@ class Manager:
             namespace=self._settings.installNamespace,
             forget_queue=self._metrics.scheduling.forget_queue,
             pods_limit=self._settings.quota.terminatingLimitSeconds,
+            classes_count=self._settings.quotaPlugin == "ResourceQuota",
         )
         wiring.connect()
         return wiring

@@ -5,10 +5,12 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
-from kq.core import quotaviews, views
-from kq.core.kinds import ELASTIC_QUOTA, NAMESPACE
-from kq.core.model import NamespaceView, Quota
-from kq.core.plugins import QuotaPlugin
+from kq.app.quotasources import quota_informer
+from kq.core import views
+from kq.core.kinds import NAMESPACE
+from kq.core.model import NamespaceView
+from kq.core.plugins import QuotaPlugin, label_of
+from kq.core.quotaviews import QuotaView
 from kq.jobs import make_integrations
 from kq.kube.client import Client
 from kq.kube.informer import Informer
@@ -32,7 +34,7 @@ class Known:
         self._namespaces = namespaces
         self._quotas = self._picture(())
 
-    def set_quotas(self, quotas: Iterable[Quota]) -> None:
+    def set_quotas(self, quotas: Iterable[QuotaView]) -> None:
         """The quotas have changed."""
         self._quotas = self._picture(quotas)
 
@@ -45,7 +47,11 @@ class Known:
         view = self.namespace(namespace) or NamespaceView(name=namespace)
         return self._quotas.quota_of(labels, view)
 
-    def _picture(self, quotas: Iterable[Quota]) -> QuotaPlugin:
+    def label_of(self, quota: str) -> str | None:
+        """What a label says for it (spec 5.5)."""
+        return label_of(self._quotas, quota)
+
+    def _picture(self, quotas: Iterable[QuotaView]) -> QuotaPlugin:
         return QUOTAS[self._settings.quotaPlugin](self._settings.quota_options, quotas)
 
 
@@ -66,13 +72,7 @@ class Reviewing:
         self._namespaces = Informer(
             client=client, kind=NAMESPACE, decode=views.namespace, metrics=counted
         )
-        self._quotas = Informer(
-            client=client,
-            kind=ELASTIC_QUOTA,
-            decode=quotaviews.quota,
-            optional=True,
-            metrics=counted,
-        )
+        self._quotas = quota_informer(client, settings.quotaPlugin, counted)
         self._known = Known(settings, self._namespaces.lister)
         self._quotas.add_handler(self._quota_changed)
         self._integrations = {

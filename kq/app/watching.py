@@ -5,10 +5,10 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 
 from kq.app.process import Counted
-from kq.core import classviews, codec, podviews, quotaviews, views
+from kq.app.quotasources import quota_informer
+from kq.core import classviews, codec, podviews, views
 from kq.core.kinds import (
     CRD,
-    ELASTIC_QUOTA,
     JOB,
     LIMIT_RANGE,
     NAMESPACE,
@@ -26,11 +26,7 @@ from kq.kube.client import Client
 from kq.kube.errors import ApiError, NotFound
 from kq.kube.informer import Informer
 from kq.reconcile.family import by_owner
-from kq.reconcile.watches import BY_NAMESPACE, BY_OWNER, Watches
-from kq.reconcile.wiring import by_namespace
-
-BY_NAME = "name"
-BY_PARENT = "parent"
+from kq.reconcile.watches import BY_NAMESPACE, BY_OWNER, Watches, by_namespace
 
 
 def make_watches(
@@ -42,10 +38,13 @@ def make_watches(
     known: Callable[[str, str, str], QueueUnit | None],
     copied: Sequence[str] = (),
     counts_foreign: bool = False,
+    quota_mode: str = "ElasticQuotaV2",
 ) -> Watches:
     """One informer a kind; those of kinds that may be absent look again (spec 4.7).
 
     `kin` are kinds that are not served, but stand between jobs and their pods.
+
+    `quota_mode` is the quota plugin: only objects of its kind are watched (spec 11.1).
 
     `copied` are further domains of annotations that units take over from jobs (spec 2.7).
     """
@@ -54,22 +53,16 @@ def make_watches(
             client=client, kind=QUEUE_UNIT, decode=views.unit, metrics=counted, known=known
         ),
         queues=Informer(client=client, kind=QUEUE, decode=views.queue, metrics=counted),
-        quotas=Informer(
-            client=client,
-            kind=ELASTIC_QUOTA,
-            decode=quotaviews.quota,
-            indexes={
-                BY_NAME: lambda quota: (quota.name,),
-                BY_PARENT: lambda quota: (quota.parent,),
-            },
-            optional=True,
-            metrics=counted,
-        ),
+        quotas=quota_informer(client, quota_mode, counted),
         namespaces=Informer(client=client, kind=NAMESPACE, decode=views.namespace, metrics=counted),
         pods=Informer(
             client=client,
             kind=POD,
-            decode=podviews.pod_decoder(pod_owners(integrations), counts_foreign=counts_foreign),
+            decode=podviews.pod_decoder(
+                pod_owners(integrations),
+                counts_foreign=counts_foreign,
+                by_namespace=quota_mode == "ResourceQuota",
+            ),
             metrics=counted,
         ),
         jobs={

@@ -19,7 +19,7 @@ from kq.errors import ConfigError
 from kq.jobs import ALIASES, INTEGRATIONS
 from kq.log import LogFormat, configure
 from kq.policies import POLICIES
-from kq.settings import JobSettings, Settings, number, parse
+from kq.settings import QUOTA_PLUGINS, JobSettings, Settings, number, parse
 
 IGNORED = (
     "admissionCheckControllerWorker",
@@ -41,7 +41,6 @@ IGNORED = (
     "leaderElection",
     "leader-elect",
     "enableVisibilityServer",
-    "defaultPreemptible",
     "visibility-bind-address",
 )
 """Flags of old manifests, and of what this release does not have: one warning each (spec 16.5)."""
@@ -49,7 +48,8 @@ IGNORED = (
 SERVICE = "koord-queue-webhook"
 DEBUG_FROM = 5
 ON = ("true", "1")
-QUOTA_PLUGINS = {"elasticquotav2": "ElasticQuotaV2"}
+QUOTA_MODES = {each.lower(): each for each in QUOTA_PLUGINS}
+"""As the environment names them, in any case."""
 
 log = structlog.get_logger()
 
@@ -86,6 +86,14 @@ def common_flags(command: Command) -> Command:
 @click.option("--metrics-bind-address", default=":10259", show_default=True)
 @click.option("--default-queue-policy", help="Policy of Queues that name none.")
 @click.option("--oversellrate", help="Limits are multiplied by it.")
+@click.option(
+    "--defaultPreemptible",
+    "preemptible",
+    type=bool,
+    is_flag=False,
+    flag_value="true",
+    hidden=True,
+)
 @click.option("--qps", help="Requests to the API server a second; 0: no limit.")
 @click.option("--burst", help="How many of them at once.")
 def manager(**flags: Any) -> None:
@@ -154,9 +162,10 @@ def load_settings(flags: Mapping[str, Any], environ: Mapping[str, str]) -> Setti
     settings = replace(settings, jobs=_kinds(settings.jobs, environ))
     plugin = environ.get("QueueGroupPlugin")
     if plugin:
-        if plugin.lower() not in QUOTA_PLUGINS:
-            raise ConfigError(f"QueueGroupPlugin is {plugin}, not one of elasticquotav2")
-        settings = replace(settings, quotaPlugin=QUOTA_PLUGINS[plugin.lower()])
+        if plugin.lower() not in QUOTA_MODES:
+            known = ", ".join(QUOTA_MODES)
+            raise ConfigError(f"QueueGroupPlugin is {plugin}, not one of {known}")
+        settings = replace(settings, quotaPlugin=QUOTA_MODES[plugin.lower()])
     return _numbers(settings, flags)
 
 
@@ -173,13 +182,15 @@ def _kinds(jobs: JobSettings, environ: Mapping[str, str]) -> JobSettings:
 
 
 def _numbers(settings: Settings, flags: Mapping[str, Any]) -> Settings:
-    """Flags of the manager that are numbers."""
+    """Flags of the manager that replace a single value."""
     quota, api = settings.quota, settings.api
     if flags.get("oversellrate") is not None:
         rate = number(quota.oversellRate, flags["oversellrate"], "--oversellrate")
         if not rate:
             raise ConfigError("--oversellrate is 0, not a number above 0")
         quota = replace(quota, oversellRate=rate)
+    if flags.get("preemptible") is not None:
+        quota = replace(quota, defaultPreemptible=flags["preemptible"])
     if flags.get("qps") is not None:
         api = replace(api, qps=number(api.qps, flags["qps"], "--qps"))
     if flags.get("burst") is not None:

@@ -175,6 +175,7 @@ def interned_template(wire: bytes) -> Template:
         runtime_class=str(spec.get("runtimeClassName") or ""),
         priority_class=str(spec.get("priorityClassName") or ""),
         priority=number if isinstance(number, int) and not isinstance(number, bool) else None,
+        preemption_policy=str(spec.get("preemptionPolicy") or ""),
     )
 
 

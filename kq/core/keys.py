@@ -1,5 +1,8 @@
 """Labels and annotations of spec 21: their names, and who may write which."""
 
+import re
+from collections.abc import Mapping, Sequence
+
 QUOTA_LABEL = "quota.scheduling.koordinator.sh/name"
 """The quota of a job, namespace, unit or pod; the only spelling that is ever written."""
 
@@ -51,6 +54,11 @@ ALLOWED_NAMESPACES = "koord-queue/allowed-namespaces"
 THRESHOLD = ("koord-queue/priority-threshold", "kube-queue/priority-threshold")
 MAX_DEPTH = ("koord-queue/max-depth", "kube-queue/max-depth")
 WAIT_FOR_PODS = ("koord-queue/wait-for-pods-running", "kube-queue/wait-for-pods-running")
+ENABLE_PREEMPTION = (
+    "koord-queue/enable-queueunit-preemption",
+    "kube-queue/enable-queueunit-preemption",
+)
+RECLAIM = ("koord-queue/reclaim", "kube-queue/reclaim")
 SKIP_IMPOSSIBLE = ("koord-queue/skip-impossible", "kube-queue/skip-impossible")
 MAX_JOBS = ("koord-queue/max-jobs", "kube-queue/max-jobs")
 DEFAULT_POLICY = "koord-queue/default-policy"
@@ -94,3 +102,15 @@ OWN_DOMAINS = (
 
 EXCLUDED_NAMESPACES = ("kube-system", "kube-public", "kube-node-lease")
 """Namespaces whose jobs are never managed, beside the install namespace (spec 5.2)."""
+
+_LABEL_VALUE = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?", re.ASCII)
+
+
+def spelled(values: Mapping[str, str], spellings: Sequence[str]) -> str:
+    """What stands at the first of these spellings; empty if at none."""
+    return next((values[each] for each in spellings if each in values), "")
+
+
+def is_label_value(text: str) -> bool:
+    """Whether the API server takes it as the value of a label (spec 5.5)."""
+    return _LABEL_VALUE.fullmatch(text) is not None

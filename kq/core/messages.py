@@ -11,6 +11,7 @@ from kq.core import keys
 from kq.core.resources import format_amount, plain
 
 STATUS_LIMIT = 32768
+MOST_NAMED = 3
 
 
 class Reason(StrEnum):
@@ -23,6 +24,7 @@ class Reason(StrEnum):
     NOT_FOUND = "QuotaNotFound"
     INVALID = "QuotaInvalid"
     BLOCKED = "Blocked"
+    PREEMPTION = "WaitingForPreemption"
     PODS = "WaitingForPodsRunning"
     STOPPED = "QueueStopped"
     INACTIVE = "Inactive"
@@ -35,8 +37,12 @@ Missing = tuple[str, int, int]
 
 S1 = "Enqueued"
 S2 = "Dequeued because schedule successfully"
+S7 = "Enqueued after preempted"
 S8 = "Running"
+S9 = "Backoff due to running timeout"
 S10 = "Evicted because the queue unit is deactivated"
+S11 = "Evicted because the maximum execution time was exceeded"
+S12 = "Enqueued because backoff timeout"
 S13 = "Succeeded"
 S14 = "Failed"
 STILL_RUNS = "; its pods still run and count"
@@ -141,6 +147,13 @@ def m8(queue: str, quota: str) -> str:
     )
 
 
+def m12(quota: str, units: Sequence[str]) -> str:
+    """Others are giving back what it needs."""
+    named = ", ".join(units[:MOST_NAMED])
+    more = f" and {len(units) - MOST_NAMED} more" if len(units) > MOST_NAMED else ""
+    return f"waiting for {len(units)} unit(s) to give back quota {quota}: {named}{more}"
+
+
 def m16(key: str, value: object, wanted: str) -> str:
     """A value that cannot be read."""
     return f"{key} is {value}, not {wanted}"
@@ -171,6 +184,11 @@ def m24(quota: str) -> str:
     return f"already running when found, counted against quota {quota}"
 
 
+def s7(unit: str, quota: str) -> str:
+    """Preempted, and for whom."""
+    return f"{S7} by {unit} for quota {quota}"
+
+
 def s14(note: str) -> str:
     """The job has failed, and what is to be known of that."""
     return f"{S14}: {note}" if note else S14
@@ -184,6 +202,11 @@ def m25(kind: str) -> str:
 def m27(phase: str) -> str:
     """A phase from elsewhere."""
     return f"phase {phase} is not known"
+
+
+def m28(cause: str) -> str:
+    """Deactivated by kq itself, and why."""
+    return f"{M28}: {cause}"
 
 
 def m31(job: str) -> str:

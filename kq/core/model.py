@@ -77,6 +77,7 @@ class Template(msgspec.Struct, frozen=True):
     runtime_class: str = ""
     priority_class: str = ""
     priority: int | None = None
+    preemption_policy: str = ""
 
 
 class PodSet(msgspec.Struct, frozen=True):
@@ -95,12 +96,16 @@ class PodSet(msgspec.Struct, frozen=True):
 
 
 class Grant(msgspec.Struct, frozen=True):
-    """Replicas of a pod set that may run; `resources` is the total of all its replicas."""
+    """Replicas of a pod set that may run; `resources` is the total of all its replicas.
+
+    `reclaim`: so many of them are asked back (spec 13.5, 13.13).
+    """
 
     name: str
     replicas: int
     running: int = 0
     resources: Resources | None = None
+    reclaim: int = 0
 
 
 class Condition(msgspec.Struct, frozen=True, gc=False):
@@ -111,6 +116,13 @@ class Condition(msgspec.Struct, frozen=True, gc=False):
     reason: str
     message: str
     since: str = ""
+
+
+class Requeue(msgspec.Struct, frozen=True, gc=False):
+    """How often in a row an attempt failed, and when the next one may follow (spec 9.6)."""
+
+    count: int = 0
+    at: datetime | None = None
 
 
 class Consumer(msgspec.Struct, frozen=True, gc=False):
@@ -142,6 +154,8 @@ class QueueUnit(msgspec.Struct, frozen=True, kw_only=True):
     pod_sets: tuple[PodSet, ...] = ()
     resource: Resources | None = None
     active: bool = True
+    longest_seconds: int | None = None
+    """spec.maximumExecutionTimeSeconds: for so long it may hold grants, all runs together."""
     phase: Phase | None = Phase.ENQUEUED
     raw_phase: str = ""
     message: str = ""
@@ -151,6 +165,9 @@ class QueueUnit(msgspec.Struct, frozen=True, kw_only=True):
     grants: tuple[Grant, ...] = ()
     pods_running: int = 0
     pods_pending: int = 0
+    past_seconds: int = 0
+    """For so long earlier runs were admitted."""
+    requeue: Requeue | None = None
     conditions: tuple[Condition, ...] = ()
     defect: str | None = None
     key: str = ""

@@ -1,6 +1,7 @@
 """Choices of an administrator that pure code needs, as plain values (`kq.settings` makes them)."""
 
 from dataclasses import dataclass
+from datetime import timedelta
 from decimal import Decimal
 
 
@@ -14,9 +15,23 @@ class Selection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuotaOptions:
-    """How quotas are read (spec 11.2, 11.3, 15.4a, 5.3)."""
+    """How quotas are read (spec 11, 15.4a, 5.3)."""
 
     oversell: Decimal = Decimal(1)
     parents_take_jobs: bool = False
     enforce_namespaces: bool = True
     default_quota: str = ""
+    missing_admits: bool = False
+    """Where quotas are ResourceQuotas: a namespace without one is not limited (spec 11.18)."""
+    default_class: str = ""
+    """The PriorityClass of pods that name none (spec 11.15)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TakingOptions:
+    """Who may lose grants to others (spec 11.13, 13.8)."""
+
+    protection: timedelta = timedelta(0)
+    """For so long after a grant it is safe."""
+    preemptible: bool = True
+    """Whether jobs that say nothing of it may lose theirs."""

@@ -7,7 +7,8 @@ from typing import Protocol
 
 import msgspec
 
-from kq.core.model import NamespaceView, QueueUnit
+from kq.core.keys import is_label_value
+from kq.core.model import NamespaceView, PodSet, QueueUnit, Quota, Template
 from kq.core.resources import Resources
 
 OrderKey = tuple[int, float, str]
@@ -29,11 +30,17 @@ class Blocking(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """One level of a quota's chain: what it may use at most."""
+    """One level of a quota's chain: what it may use at most.
+
+    `beside`: a limit of the quota's own like the first, not that of an ancestor. `reclaim`: of whom
+    the quota takes back its minimum (spec 13.9).
+    """
 
     name: str
     limit: Resources
     minimum: Resources
+    beside: bool = False
+    reclaim: str = ""
 
 
 class Problem(msgspec.Struct, frozen=True):
@@ -63,7 +70,48 @@ PolicyMaker = Callable[[int], QueuePolicy]
 """Makes a policy for a threshold of priorities (spec 10.11)."""
 
 
-class QuotaPlugin(Protocol):
+class AutoMade(msgspec.Struct, frozen=True):
+    """The quota that a Queue is made for (spec 3.3).
+
+    `follows` is the object that its settings come from, if there is one; `on_demand`: the Queue is
+    made only once somebody is to wait in it (spec 10.2).
+    """
+
+    quota: str
+    follows: Quota | None = None
+    on_demand: bool = False
+
+
+class QuotaNames(Protocol):
+    """What quotas are called, and their Queues."""
+
+    def names(self) -> Sequence[str]:
+        """All quotas."""
+
+    def spellings(self, quota: str) -> Sequence[str]:
+        """What people may call it, but for what others are called too (spec 5.5)."""
+
+    def queue_of(self, quota: str) -> str:
+        """The name of the auto-made Queue of a quota (spec 3.3)."""
+
+    def auto_made(self, queue: str) -> AutoMade | None:
+        """What the Queue of that name is made for; None if for nothing that exists."""
+
+
+class QuotaCharges(Protocol):
+    """What pods count for in quotas: the resources that the limits of their chain name."""
+
+    def of_pod(self, quota: str, template: Template) -> Resources:
+        """What one pod of the template counts for."""
+
+    def of_pods(self, quota: str, asked: Resources) -> Resources:
+        """What pods count for that ask so much together."""
+
+    def refuses(self, quota: str, pod_sets: Sequence[PodSet]) -> Problem | None:
+        """Why pods of these templates would not be let in, however little is in use (M10)."""
+
+
+class QuotaPlugin(QuotaNames, QuotaCharges, Protocol):
     """Which quota a unit uses, and its limits; an immutable picture of all quotas."""
 
     def quota_of(self, labels: Mapping[str, str], namespace: NamespaceView) -> str | None:
@@ -78,8 +126,12 @@ class QuotaPlugin(Protocol):
     def barred(self, namespace: NamespaceView, quota: str) -> Problem | None:
         """Why the namespace may not use that quota (spec 15.4, 15.4a); None if it may."""
 
-    def names(self) -> Sequence[str]:
-        """All quotas."""
 
-    def queue_of(self, quota: str) -> str:
-        """The name of the auto-made Queue of a quota (spec 3.3)."""
+def label_of(quotas: QuotaNames, quota: str) -> str | None:
+    """What is written into labels for a quota: the first spelling that a label can have (5.5)."""
+    return next(filter(is_label_value, quotas.spellings(quota)), None)
+
+
+def own_levels(chain: Sequence[Level]) -> Sequence[Level]:
+    """The levels of the quota itself, without those of its ancestors."""
+    return [level for number, level in enumerate(chain) if number == 0 or level.beside]

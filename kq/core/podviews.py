@@ -8,6 +8,7 @@ import msgspec
 
 from kq.core import codec, keys
 from kq.core.codec import mapping
+from kq.core.demand import demand_of_pod
 from kq.core.holders import of_app, of_unit
 from kq.core.kinds import POD
 from kq.core.model import Owner, PodView
@@ -27,8 +28,6 @@ POD_SET_LABELS = (
     "spark-role",
     "jobset.sigs.k8s.io/replicatedjob-name",
 )
-
-
 RAY_HEAD = {"headgroup": "head"}
 JOB_UID = "batch.kubernetes.io/controller-uid"
 JOB_NAME = "batch.kubernetes.io/job-name"
@@ -83,11 +82,12 @@ _read: Callable[[bytes], _Pod] = msgspec.json.Decoder(_Pod).decode
 
 
 def pod_decoder(
-    owners: Collection[str], *, counts_foreign: bool
+    owners: Collection[str], *, counts_foreign: bool, by_namespace: bool = False
 ) -> Callable[[bytes], PodView | None]:
     """Reads Pods that may be of a queued job; None for those that count nowhere (spec 11.9).
 
-    `owners` are the kinds of objects that own the pods of such jobs.
+    `owners` are the kinds of objects that own the pods of such jobs. `by_namespace`: each pod
+    counts to its namespace, for all that ResourceQuotas may count of it (spec 11.16).
     """
     kinds = frozenset(owners)
 
@@ -102,8 +102,13 @@ def pod_decoder(
         # A driver may be gone before its executors: they say themselves whose they are.
         by_pod = owner is not None and owner.kind == POD.kind
         holder = _holder(meta) if by_pod or not led else ""
-        counts = led or bool(holder) or counts_foreign
-        return _view(wire, owner, holder) if counts else None
+        if not (led or holder or counts_foreign):
+            return None
+        if by_namespace:
+            return _view(wire, owner, holder, meta.namespace, demand_of_pod(raw))
+        labels = meta.labels or {}
+        quota = next((labels[key] for key in keys.QUOTA_LABELS if labels.get(key)), "")
+        return _view(wire, owner, holder, quota)
 
     return decode
 
@@ -131,12 +136,12 @@ def _holder(meta: _Meta) -> str:
     return of_app(meta.namespace, app) if app else ""
 
 
-def _view(wire: _Pod, owner: Owner | None, holder: str) -> PodView | None:
-    """A Pod that somebody answers for or that carries a quota label; None for any other."""
+def _view(
+    wire: _Pod, owner: Owner | None, holder: str, quota: str, demand: Resources | None = None
+) -> PodView | None:
+    """A Pod that somebody answers for or that counts to a quota; None for any other."""
     meta = wire.metadata
-    labels = meta.labels or {}
-    name = next((labels[key] for key in keys.QUOTA_LABELS if labels.get(key)), "")
-    if owner is None and not holder and not name:
+    if owner is None and not holder and not quota:
         return None
     return PodView(
         namespace=share(meta.namespace),
@@ -145,11 +150,12 @@ def _view(wire: _Pod, owner: Owner | None, holder: str) -> PodView | None:
         resource_version=meta.resourceVersion,
         owner=owner,
         holder=share(holder),
-        quota=share(name),
-        pod_set=share(_role(labels, meta.annotations or {}).lower()),
+        quota=share(quota),
+        pod_set=share(_role(meta.labels or {}, meta.annotations or {}).lower()),
         phase=share(wire.status.phase or "Pending"),
         deleted_at=codec.parse_time(meta.deletionTimestamp),
-        request=_request(
+        request=demand
+        or _request(
             _asked(wire.spec.containers),
             _asked(wire.spec.initContainers),
             bytes(wire.spec.overhead),

@@ -1,5 +1,7 @@
 """Quotas read into views; a limit that cannot be read never counts as no limit."""
 
+import hashlib
+import re
 from collections.abc import Mapping
 from datetime import datetime
 
@@ -13,6 +15,7 @@ from kq.core.views import decode_object
 from kq.errors import DecodeError
 
 MAX_ANNOTATION = 16 * 1024
+MAX_NAME = 253
 
 
 class QuotaTree(msgspec.Struct, frozen=True, kw_only=True):
@@ -155,3 +158,13 @@ def _limits(value: object, where: str, unreadable: int | None) -> tuple[Resource
             if unreadable is not None:
                 amounts[str(name)] = unreadable
     return Resources.of(amounts), tuple(defects)
+
+
+def queue_name(path: str) -> str:
+    """The name of the Queue of a tree's node: its path, as far as a name can say it (spec 3.3)."""
+    text = re.sub(r"[^a-z0-9.-]", "-", path.lower())
+    name = re.sub(r"[-.]*\.[-.]*", ".", text).strip("-.")
+    if name and len(name) <= MAX_NAME:
+        return name
+    digest = hashlib.sha256(path.encode()).hexdigest()[:8]
+    return f"{name[:244].rstrip('-.')}-{digest}" if name else f"quota-{digest}"

@@ -170,7 +170,7 @@ def of_what(name: str) -> str:
 
 def in_base_units(resource: str, amount: int) -> float:
     """The amount in cores, bytes or whole things."""
-    return amount / 1000 if _base(plain(resource)) == CPU else float(amount)
+    return amount / 1000 if _base(resource) == CPU else float(amount)
 
 
 def _parse_amount(name: str, value: object, where: str) -> int:
@@ -187,6 +187,7 @@ def _parse_amount(name: str, value: object, where: str) -> int:
 
 def _base(resource: str) -> str:
     """A quota's key counts in the unit of the resource that it limits (`limits.cpu`)."""
+    resource = plain(resource)
     for prefix in _QUOTA_PREFIXES:
         if resource.startswith(prefix):
             return resource.removeprefix(prefix)

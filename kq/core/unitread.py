@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from kq.core import codec
-from kq.core.model import Condition, Consumer, Grant, Phase, PodSet, QueueUnit
+from kq.core.model import Condition, Consumer, Grant, Phase, PodSet, QueueUnit, Requeue
 from kq.core.resources import Resources, parse_resources
 from kq.core.shared import share
 from kq.errors import DecodeError
@@ -80,6 +80,7 @@ class SpecWire(msgspec.Struct, frozen=True, gc=False):
     queue: str | None = None
     resource: msgspec.Raw = NOTHING
     active: bool | None = None
+    maximumExecutionTimeSeconds: int | None = None
 
 
 class GrantWire(msgspec.Struct, frozen=True, gc=False):
@@ -89,6 +90,7 @@ class GrantWire(msgspec.Struct, frozen=True, gc=False):
     replicas: int | None = None
     running: int | None = None
     resources: msgspec.Raw = NOTHING
+    reclaimState: dict[str, int] | None = None
 
 
 class ConditionWire(msgspec.Struct, frozen=True, gc=False):
@@ -108,6 +110,13 @@ class PodsWire(msgspec.Struct, frozen=True, gc=False):
     pending: int | None = None
 
 
+class RequeueWire(msgspec.Struct, frozen=True, gc=False):
+    """status.requeueState."""
+
+    count: int | None = None
+    requeueAt: str | None = None
+
+
 class StatusWire(msgspec.Struct, frozen=True, gc=False):
     """The status."""
 
@@ -118,6 +127,8 @@ class StatusWire(msgspec.Struct, frozen=True, gc=False):
     lastUpdateTime: str | None = None
     admissions: list[GrantWire] | None = None
     podState: PodsWire = PodsWire()
+    accumulatedPastExecutionTimeSeconds: int | None = None
+    requeueState: RequeueWire | None = None
     conditions: list[ConditionWire] | None = None
 
 
@@ -156,6 +167,7 @@ def view(wire: UnitWire) -> QueueUnit:
         pod_sets=pod_sets,
         resource=_amounts(bytes(spec.resource)),
         active=spec.active is not False,
+        longest_seconds=spec.maximumExecutionTimeSeconds,
         phase=PHASES.get(phase),
         raw_phase=share(phase),
         message=share(status.message or ""),
@@ -165,6 +177,8 @@ def view(wire: UnitWire) -> QueueUnit:
         grants=tuple(map(_grant, status.admissions or ())),
         pods_running=status.podState.running or 0,
         pods_pending=status.podState.pending or 0,
+        past_seconds=status.accumulatedPastExecutionTimeSeconds or 0,
+        requeue=_requeue(status.requeueState),
         conditions=tuple(_condition(each) for each in status.conditions or () if each.type),
         key=f"{namespace}/{meta.name}",
         defect=next((each.template.defect for each in pod_sets if each.template.defect), None),
@@ -204,6 +218,7 @@ def _grant(wire: GrantWire) -> Grant:
         replicas=replicas,
         running=min(replicas, max(0, wire.running or 0)),
         resources=_amounts(bytes(wire.resources)),
+        reclaim=max(0, (wire.reclaimState or {}).get("replicas", 0)),
     )
 
 
@@ -216,6 +231,11 @@ def _condition(wire: ConditionWire) -> Condition:
         share(wire.message or ""),
         wire.lastTransitionTime or "",
     )
+
+
+def _requeue(wire: RequeueWire | None) -> Requeue | None:
+    """The back-off of a unit that has one."""
+    return Requeue(wire.count or 0, codec.parse_time(wire.requeueAt)) if wire else None
 
 
 @lru_cache(8192)

@@ -18,6 +18,7 @@ from kq.core.model import (
     PodSet,
     Queue,
     QueueUnit,
+    Requeue,
 )
 from kq.core.nesting import shallow
 from kq.core.resources import Resources, parse_resources
@@ -69,6 +70,7 @@ def unit_of_any_form(raw: bytes) -> QueueUnit:
         pod_sets=pod_sets,
         resource=_resources(spec.get("resource")),
         active=spec.get("active") is not False,
+        longest_seconds=integer(spec.get("maximumExecutionTimeSeconds")),
         phase=unitread.PHASES.get(phase),
         raw_phase=phase,
         message=str(status.get("message") or ""),
@@ -78,6 +80,8 @@ def unit_of_any_form(raw: bytes) -> QueueUnit:
         grants=_grants(status),
         pods_running=integer(pods.get("running")) or 0,
         pods_pending=integer(pods.get("pending")) or 0,
+        past_seconds=integer(status.get("accumulatedPastExecutionTimeSeconds")) or 0,
+        requeue=_requeue(status.get("requeueState")),
         conditions=codec.conditions(status.get("conditions")),
         defect=defect,
     )
@@ -174,9 +178,16 @@ def _grants(status: Mapping[str, Any]) -> tuple[Grant, ...]:
                 replicas=replicas,
                 running=running,
                 resources=_resources(each.get("resources")),
+                reclaim=max(0, integer(mapping(each, "reclaimState").get("replicas")) or 0),
             )
         )
     return tuple(grants)
+
+
+def _requeue(value: object) -> Requeue | None:
+    if not isinstance(value, Mapping):
+        return None
+    return Requeue(integer(value.get("count")) or 0, codec.parse_time(value.get("requeueAt")))
 
 
 def _consumer(value: Mapping[str, Any]) -> Consumer | None:

@@ -12,7 +12,7 @@ import msgspec
 from kq.core import codec, keys
 from kq.core.kinds import QUEUE_UNIT
 from kq.core.messages import cut
-from kq.core.model import Condition, Grant, JobView, Phase, PodSet, QueueUnit
+from kq.core.model import Condition, Grant, JobView, Phase, PodSet, QueueUnit, Requeue
 from kq.core.resources import ZERO, Resources
 
 DEPLOYMENT_TOOLS = ("argocd.argoproj.io/", "helm.sh/", "applyset.kubernetes.io/")
@@ -54,7 +54,9 @@ def copied_annotations(job: JobView) -> dict[str, str]:
     return {key: text for key, text in job.annotations.items() if key not in keys.MANAGER_ONLY}
 
 
-def new_unit(name: str, job: JobView, wanted: Wanted, active: bool) -> dict[str, Any]:
+def new_unit(
+    name: str, job: JobView, wanted: Wanted, active: bool, longest_seconds: int | None = None
+) -> dict[str, Any]:
     """The unit of a job, as it is created; the API server drops a status."""
     total = total_request(wanted.pod_sets).to_wire()
     spec: dict[str, Any] = {
@@ -77,6 +79,8 @@ def new_unit(name: str, job: JobView, wanted: Wanted, active: bool) -> dict[str,
         spec["priorityClassName"] = wanted.priority_class
     if not active:
         spec["active"] = False
+    if longest_seconds is not None:
+        spec["maximumExecutionTimeSeconds"] = longest_seconds
     return {
         "apiVersion": QUEUE_UNIT.api_version,
         "kind": QUEUE_UNIT.kind,
@@ -133,6 +137,7 @@ def grants_to_wire(grants: Sequence[Grant]) -> list[dict[str, Any]]:
             "replicas": each.replicas,
             "running": each.running,
             "resources": (each.resources or ZERO).to_wire(),
+            **({"reclaimState": {"replicas": each.reclaim}} if each.reclaim else {}),
         }
         for each in grants
     ]
@@ -148,8 +153,13 @@ def status_patch(
     grants: Sequence[Grant] | None = None,
     granted: bool = False,
     pods: tuple[int, int] | None = None,
+    requeue: Requeue | None = None,
+    past_seconds: int | None = None,
 ) -> dict[str, Any]:
-    """A merge patch of the unit's status; what is None stays. `granted` counts an attempt."""
+    """A merge patch of the unit's status; what is None stays. `granted` counts an attempt.
+
+    A back-off of no failures is none, and one is forgotten once the unit runs (spec 9.7).
+    """
     merged = unit.conditions
     for each in conditions:
         merged = codec.with_condition(merged, each, now)
@@ -167,4 +177,20 @@ def status_patch(
         status["lastAllocateTime"] = codec.format_time(now)
     if pods is not None:
         status["podState"] = {"running": pods[0], "pending": pods[1]}
-    return {"status": status}
+    status |= _requeue_state(unit, Requeue() if phase is Phase.RUNNING else requeue)
+    return {"status": status | _past(past_seconds)}
+
+
+def _past(seconds: int | None) -> dict[str, Any]:
+    """For how long it was admitted."""
+    return {} if seconds is None else {"accumulatedPastExecutionTimeSeconds": seconds}
+
+
+def _requeue_state(unit: QueueUnit, new: Requeue | None) -> dict[str, Any]:
+    """What is to be written of its back-off; nothing where there is none and there was none."""
+    if new is None or (new == Requeue() and unit.requeue is None):
+        return {}
+    if new == Requeue():
+        return {"requeueState": None}
+    at = None if new.at is None else codec.format_time(new.at)
+    return {"requeueState": {"count": new.count, "requeueAt": at}}

@@ -2,9 +2,10 @@
 
 from collections.abc import Collection, Iterator
 
+from kq.core import keys
 from kq.core.plugins import QuotaPlugin
 from kq.core.resources import ZERO
-from kq.decide.charge import charge_of
+from kq.decide.charge import charge_of, request_of
 from kq.decide.claims import Claim
 from kq.decide.jobs import JobIndex
 from kq.decide.standing import Surroundings, namespace_of, quota_of
@@ -25,26 +26,32 @@ class Accounts:
         group, claim = self.jobs.pods(uid), self.jobs.claim(uid)
         units = self.jobs.units_of(uid)
         for number, unit in enumerate(units):
-            amount = charge_of(unit, group if number == 0 else None)
             quota = quota_of(unit, around) or ""
+            pods = group if number == 0 else None
+            amount = charge_of(unit, pods, quota, around.quotas)
             if number == 0 and group is not None:
                 group.charged = quota
             yield from _some(self.usage.charge(unit.key, quota, amount))
         left_behind = f"pods of {uid}"
-        live = group.total() if group is not None else ZERO
         quota = "" if units else self._orphan_quota(uid, around)
         if not units and claim is not None:
             quota = quota or _claimed_quota(claim, around)
-            live = live.maximum(claim.request)
         if not quota:
             yield from _some(self.usage.drop(left_behind))
-        else:
-            yield from _some(self.usage.charge(left_behind, quota, live))
+            return
+        live = around.quotas.of_pods(quota, group.total() if group is not None else ZERO)
+        if claim is not None:
+            live = live.maximum(request_of(claim.pod_sets, quota, around.quotas))
+        yield from _some(self.usage.charge(left_behind, quota, live))
 
     def _orphan_quota(self, uid: str, around: Surroundings) -> str:
         """The quota of live pods whose job is gone, if their namespace may use it (spec 11.9)."""
-        group, quota = self.jobs.pods(uid), self.jobs.orphan_quota(uid)
-        return _allowed(quota, group.namespace, around) if group is not None and quota else ""
+        group, named = self.jobs.pods(uid), self.jobs.orphan_quota(uid)
+        if group is None or not named:
+            return ""
+        namespace = namespace_of(group.namespace, around)
+        quota = around.quotas.quota_of({keys.QUOTA_LABEL: named}, namespace) or named
+        return _allowed(quota, group.namespace, around)
 
 
 def _claimed_quota(claim: Claim, around: Surroundings) -> str:

@@ -13,6 +13,7 @@ import msgspec
 
 from kq.core import wire
 from kq.core.model import JobView, NamespaceView, Phase, PodView, Queue, QueueUnit
+from kq.core.options import TakingOptions
 from kq.core.plugins import Level, OrderKey, PolicyMaker, Problem, QuotaPlugin
 from kq.decide import standing as stand
 from kq.decide.accounts import Accounts
@@ -27,11 +28,12 @@ from kq.decide.jobs import (
     named_job,
 )
 from kq.decide.kin import is_made_by_owner, owner_of
-from kq.decide.ledger import Ledger, Sending
+from kq.decide.ledger import Ledger, Sending, is_same_version
 from kq.decide.lines import Lines
 from kq.decide.places import Place, Places, told_by
 from kq.decide.queuesettings import waits_for_pods
 from kq.decide.standing import Candidate, KeptBack, Standing, Surroundings
+from kq.decide.takings import Takings, is_easier_victim
 from kq.decide.turns import turn_of
 from kq.decide.usage import UsageIndex
 
@@ -49,6 +51,7 @@ class Book:
         quotas: QuotaPlugin,
         kinds: Collection[str],
         counts_foreign: bool = False,
+        taking: TakingOptions | None = None,
     ) -> None:
         self.lines = Lines(policies, default_policy)
         self._namespaces: dict[str, NamespaceView] = {}
@@ -62,6 +65,7 @@ class Book:
         self._accounts = Accounts(quotas, kinds, counts_foreign=counts_foreign)
         self.places = Places()
         self._around = self._look_around()
+        self.takings = Takings(taking or TakingOptions(), self)
 
     def saw(self, view: View) -> bool:
         """An informer shows this object as it is now; whether that is news."""
@@ -73,6 +77,7 @@ class Book:
                 self._job_changed(self.jobs.root(owner_of(view)))
             case JobView():
                 key = job_key(view)
+                self.takings.saw_job(view)
                 self.saw_child(view)
                 if self.jobs.put(view.uid, key, view.deleting, is_queued(view), claim_of(view)):
                     self._job_changed(view.uid, key)
@@ -98,6 +103,7 @@ class Book:
                 self._job_changed(root)
             case JobView():
                 key = job_key(view)
+                self.takings.lost_job(view.uid)
                 self.jobs.drop_child(view.uid)
                 left = departed(self.jobs.claim(view.uid), view, version)
                 self.jobs.drop(view.uid, key, left)
@@ -185,10 +191,12 @@ class Book:
 
     def cycle(self, queue: str, now: datetime) -> list[QueueUnit]:
         """One pass over the Queue; those granted, as they are to be written. They count at once."""
-        known = self.queues.get(queue)
-        if known is None:
+        known, waiting = self.queues.get(queue), self.places.waiting(queue)
+        if known is None or waiting is None:
             self.lines.forget(queue)
+            self.takings.settle(queue, None)
             return []
+        taking = self.takings.begin(known, waiting, now)
         outcome = self.lines.run(
             known,
             self.places,
@@ -196,11 +204,12 @@ class Book:
             chain_of=self._chain,
             is_there=self.units.__contains__,
             unready=lambda: self._has_unready(queue),
+            taking=taking,
         )
-        waiting = self.places.waiting(queue)
-        if outcome is None or waiting is None:
+        if outcome is None:
             return []
         granted = [self._grant(place, now) for place in outcome.granted]
+        self.takings.settle(queue, taking, [each.key for each in granted])
         for shape in waiting.shapes():
             for place in shape.untold():
                 waiting.tell(place, shape.verdict(place))
@@ -209,6 +218,8 @@ class Book:
 
     def take_woken(self) -> list[str]:
         """Queues to be looked at since the last call, in the order of spec 10.17."""
+        ancestry = self.quotas.ancestry
+        self._woken.update(self.places.sharing(self.takings.take_given_up(), ancestry))
         self.lines.begin_anew(self._woken)
         woken = [name for name in {*self._woken, *self.lines.cut_short} if name in self.queues]
         self._woken.clear()
@@ -270,7 +281,7 @@ class Book:
     def _saw_unit(self, view: QueueUnit) -> bool:
         """What the informer shows of our own writes is known already."""
         known, unit = self.units.get(view.key), self.ledger.saw(view).effective
-        if known is not None and unit is not None and _is_same_version(known, unit):
+        if known is not None and unit is not None and is_same_version(known, unit):
             return False
         self._update(view.key, unit)
         return True
@@ -291,6 +302,7 @@ class Book:
     def _update(self, key: str, unit: QueueUnit | None) -> None:
         """A unit has changed: its usage, its place, and what follows for others of its job."""
         old = self.units.pop(key, None)
+        self.takings.saw_unit(key, unit)
         if old is not None:
             self.jobs.drop_unit(old)
         if unit is None:
@@ -301,6 +313,8 @@ class Book:
             self._restand([key])
         both = [each for each in (old, unit) if each is not None]
         self._recharge({holder_of(each) for each in both})
+        if is_easier_victim(old, unit):
+            self._freed(stand.quota_of(both[-1], self.around))
         if old is None or unit is None or holder_of(old) != holder_of(unit):
             for each in both:
                 self._restand_namesakes(holder_of(each), named_job(each))
@@ -354,7 +368,10 @@ class Book:
         place = None
         if isinstance(standing, Candidate):
             policy = self.lines.policy(self.queues[standing.queue])
-            order, request = policy.order_key(unit), request_of(unit.pod_sets)
+            order, request = (
+                policy.order_key(unit),
+                request_of(unit.pod_sets, standing.quota, self.quotas),
+            )
             rank = policy.rank(order)
             place = Place(standing.queue, order, standing.quota, request, rank)
         old = self._standings.get(unit.key)
@@ -385,15 +402,6 @@ class Book:
             for unit in units
             if unit is not None
         )
-
-
-def _is_same_version(one: QueueUnit, other: QueueUnit) -> bool:
-    """One version of one object, and as decided on (a grant keeps the version of its base)."""
-    return one is other or (
-        one.uid == other.uid
-        and one.resource_version == other.resource_version
-        and one.phase is other.phase
-    )
 
 
 def _rules(queue: Queue) -> tuple[object, ...]:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from kq.core.keys import MAX_JOBS
 from kq.core.model import Grant, PodSet, QueueUnit
+from kq.core.plugins import QuotaCharges
 from kq.core.resources import ZERO, Resources
 from kq.core.wire import grants_for
 from kq.decide.pods import PODS, PodGroup
@@ -11,15 +12,17 @@ from kq.decide.pods import PODS, PodGroup
 ONE_JOB = Resources.of(dict.fromkeys(MAX_JOBS, 1))
 
 
-def request_of(pod_sets: Sequence[PodSet]) -> Resources:
-    """What all pods ask together, with the pseudo resources that a limit may name."""
-    total = ONE_JOB
+def request_of(pod_sets: Sequence[PodSet], quota: str, charges: QuotaCharges) -> Resources:
+    """What all pods ask of the quota, with the pseudo resources that a limit may name."""
+    total = charges.of_pods(quota, ONE_JOB)
     for each in pod_sets:
-        total = total + _pods(each.count, each.template.request)
+        total = total + _pods(each.count, charges.of_pod(quota, each.template))
     return Resources.of(dict(total.items()))
 
 
-def charge_of(unit: QueueUnit, pods: PodGroup | None) -> Resources:
+def charge_of(
+    unit: QueueUnit, pods: PodGroup | None, quota: str, charges: QuotaCharges
+) -> Resources:
     """What the unit has in use: per pod set the larger of its grant and its live pods.
 
     Without grants its live pods alone count. Pods of no known pod set are counted as they are.
@@ -28,13 +31,14 @@ def charge_of(unit: QueueUnit, pods: PodGroup | None) -> Resources:
     live = dict(pods.by_pod_set) if pods else {}
     if not grants and not live:
         return ZERO
-    total = ONE_JOB
+    total = charges.of_pods(quota, ONE_JOB)
     if len(unit.pod_sets) == 1 and live:
         # Pods of a job with one role carry no role of their own.
         name = unit.pod_sets[0].name
         live = {name: _all(live.values())}
     for name in grants.keys() | live.keys():
-        total = total + _granted(unit, grants.get(name)).maximum(live.get(name, ZERO))
+        granted = _granted(unit, grants.get(name), quota, charges)
+        total = total + granted.maximum(charges.of_pods(quota, live.get(name, ZERO)))
     return Resources.of(dict(total.items()))
 
 
@@ -54,14 +58,15 @@ def _held(unit: QueueUnit) -> Sequence[Grant]:
     return unit.grants or grants_for(unit.pod_sets)
 
 
-def _granted(unit: QueueUnit, grant: Grant | None) -> Resources:
+def _granted(unit: QueueUnit, grant: Grant | None, quota: str, charges: QuotaCharges) -> Resources:
     """Replicas × template; a grant for an unknown pod set counts by its own resources (22.1)."""
     if grant is None:
         return ZERO
     known = next((each for each in unit.pod_sets if each.name == grant.name), None)
     if known is not None:
-        return _pods(grant.replicas, known.template.request)
-    return (grant.resources or ZERO) + Resources.of({PODS: grant.replicas})
+        return _pods(grant.replicas, charges.of_pod(quota, known.template))
+    asked = (grant.resources or ZERO) + Resources.of({PODS: grant.replicas})
+    return charges.of_pods(quota, asked)
 
 
 def _pods(count: int, request: Resources) -> Resources:

@@ -11,18 +11,20 @@ import msgspec
 
 from kq.core import keys
 from kq.core.model import JobView, PodSet
+from kq.decide.kin import selector_of
 
 
 class Claim(msgspec.Struct, frozen=True, kw_only=True):
     """What a released job may have in use, by its own word.
 
-    Of a job that is gone `until` is the version that the watch of pods must have reached for it to
-    know better.
+    `selector` is the label selector of its pods, empty where there is none. Of a job that is gone
+    `until` is the version that the watch of pods must have reached for it to know better.
     """
 
     namespace: str
     labels: Mapping[str, str]
     pod_sets: Sequence[PodSet]
+    selector: str = ""
     until: int = 0
 
 
@@ -35,7 +37,12 @@ def claim_of(job: JobView) -> Claim | None:
     pod_sets = _counted(job) if job.deleting else job.pod_sets
     if pod_sets is None:
         return None
-    return Claim(namespace=job.namespace, labels=job.labels, pod_sets=pod_sets)
+    return Claim(
+        namespace=job.namespace,
+        labels=job.labels,
+        pod_sets=pod_sets,
+        selector=selector_of(job),
+    )
 
 
 def departed(claim: Claim | None, job: JobView, version: int) -> Claim | None:
@@ -44,12 +51,12 @@ def departed(claim: Claim | None, job: JobView, version: int) -> Claim | None:
     One that was on its way out made no pods any more: all that it counted were there when it said
     so. Any other may have made some till its end, which was at that version.
     """
-    request = _counted(job)
-    if claim is None or request.is_zero:
+    pod_sets = _counted(job)
+    if claim is None or pod_sets is None:
         return None
     said = int(job.resource_version) if job.resource_version.isdecimal() else 0
     until = said if job.deleting else version
-    return msgspec.structs.replace(claim, request=request, until=until)
+    return msgspec.structs.replace(claim, pod_sets=pod_sets, until=until)
 
 
 def _counted(job: JobView) -> Sequence[PodSet] | None:

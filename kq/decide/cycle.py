@@ -11,6 +11,7 @@ from kq.core.plugins import LOW, Blocking, Level, OrderKey, Problem, QueuePolicy
 from kq.core.resources import Resources
 from kq.decide.fit import Shortage, shortage
 from kq.decide.places import Place
+from kq.decide.taking import Taking
 from kq.decide.usage import Trial, UsageIndex
 from kq.decide.waiting import Shape, WaitingList
 
@@ -50,6 +51,8 @@ class Line(msgspec.Struct, frozen=True):
     after: OrderKey | None = None
     one_at_a_time: bool = False
     unready: bool = False
+    taking: Taking | None = None
+    """What is taken back from others, where anybody may take something (spec 13)."""
 
 
 def run_cycle(line: Line, usage: UsageIndex) -> Outcome:
@@ -78,15 +81,19 @@ class _Pass:
             place, number, index, shape = heapq.heappop(heap)
             if isinstance(shape, Place):
                 self._set_aside(shape)
-            elif self._starts(place, shape):
-                self._outcome.granted.append(place)
-                if index + 1 < len(shape.line) and self._is_tried(shape.line[index + 1]):
-                    heapq.heappush(heap, (shape.line[index + 1], number, index + 1, shape))
+            elif (
+                (self._starts(place, shape) or place in shape.promised)
+                and index + 1 < len(shape.line)
+                and self._is_tried(shape.line[index + 1])
+            ):
+                heapq.heappush(heap, (shape.line[index + 1], number, index + 1, shape))
         return self._outcome
 
     def _heap(self) -> list[tuple[OrderKey, int, int, Shape | Place]]:
         """The head of every shape that is tried, and all that are expected."""
         line = self._line
+        for shape in line.waiting.shapes():
+            shape.promised.clear()
         shapes = enumerate(line.waiting.shapes())
         heap: list[tuple[OrderKey, int, int, Shape | Place]]
         if line.depth is None:
@@ -132,8 +139,12 @@ class _Pass:
             self._bar(shape)
             return False
         short = shortage(chain, shape.request, self._trial.used)
+        if short is None and self._line.taking is not None:
+            short = self._line.taking.shortage(place, chain, shape.request, self._trial.used)
         if short is not None:
             self._judge(place, shape, short)
+            if blocking is Blocking.FREE and not short.impossible:
+                self._take(place, shape, chain)
             return False
         if blocking is Blocking.BESIDE and not self._fits_beside(shape, chain):
             self._keep(shape, Problem(Reason.BLOCKED, m11(shape.quota)))
@@ -143,7 +154,17 @@ class _Pass:
             return False
         self._taken = True
         self._trial.grant([level.name for level in chain], shape.request)
+        self._outcome.granted.append(place)
         return True
+
+    def _take(self, place: OrderKey, shape: Shape, chain: Sequence[Level]) -> None:
+        """Others may have to make room for it; not where it could not start beside its line."""
+        taking, line = self._line.taking, self._line
+        if taking is None or (line.one_at_a_time and self._taken):
+            return
+        waits = taking.take(place, chain, shape.request, self._trial.used)
+        if waits is not None:
+            shape.promised[place] = waits
 
     def _blocking(self, shape: Shape) -> Blocking:
         barrier = self._outcome.barriers.get(shape.quota)

@@ -1,13 +1,19 @@
 """Taking grants back: the job is suspended first, and its quota is free once its pods are gone.
 
-Causes so far: the unit is deactivated (row l), or somebody else has suspended the job (row n).
+Causes so far: the unit is deactivated (row l), somebody else has suspended the job (row n), it has
+run for its time (row m), has not started in time (row h), starts anew (row w), or another unit goes
+first (rows f and i). Of several the weightier decides (spec 9.5).
 """
 
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
+
+import msgspec
 
 from kq.core import keys, messages, wire
 from kq.core.messages import Reason
-from kq.core.model import Condition, QueueUnit
+from kq.core.model import Condition, Grant, Phase, QueueUnit, Requeue
 from kq.decide.actions import (
     Action,
     HoldJob,
@@ -17,52 +23,116 @@ from kq.decide.actions import (
     TellJob,
     TellUnit,
 )
+from kq.decide.handback import ALL_OF_IT, asks_too_many
+from kq.decide.ignored import ignored
 from kq.decide.kinds import cannot_be_stopped
-from kq.decide.lifecycle import Event, advance
+from kq.decide.lifecycle import Event, advance, weight
 from kq.decide.situation import Situation
+from kq.decide.timeouts import (
+    failed_once_more,
+    is_last,
+    past_seconds,
+    seconds_to_run,
+    seconds_to_start,
+)
 
 DEACTIVATED = "Deactivated"
 PAUSED = "Suspended"
 RESTARTED = "Restarted"
+TIME_OVER = "MaximumExecutionTimeExceeded"
+UNSTARTED = "PodsReadyTimeout"
+PREEMPTED = "Preempted"
+RECLAIMED = "Reclaimed"
+FOR_OTHERS = (PREEMPTED, RECLAIMED)
 
-EVENTS = {
-    DEACTIVATED: Event.DEACTIVATED,
-    PAUSED: Event.PAUSED,
-    RESTARTED: Event.STARTED_ANEW,
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """Why grants are taken back: the event of spec 9.5, what is told, why the unit waits then."""
+
+    event: Event
+    text: str
+    reason: Reason
+
+
+CAUSES: Mapping[str, Cause] = {
+    DEACTIVATED: Cause(Event.DEACTIVATED, messages.S10, Reason.INACTIVE),
+    PAUSED: Cause(Event.PAUSED, messages.M23, Reason.INACTIVE),
+    TIME_OVER: Cause(Event.TIME_OVER, messages.S11, Reason.INACTIVE),
+    UNSTARTED: Cause(Event.START_TIMEOUT, messages.S9, Reason.BACKOFF),
+    RESTARTED: Cause(Event.STARTED_ANEW, messages.M34, Reason.PENDING),
+    PREEMPTED: Cause(Event.PREEMPTED, messages.S7, Reason.PENDING),
+    RECLAIMED: Cause(Event.PREEMPTED, messages.S7, Reason.PENDING),
 }
-TEXTS = {DEACTIVATED: messages.S10, PAUSED: messages.M23, RESTARTED: messages.M34}
+"""By the reason of the condition Evicted (spec 9.8)."""
+
+LAST = Cause(Event.START_TIMEOUT, messages.m28(messages.S9), Reason.INACTIVE)
+"""Not started in time once too often (spec 9.7)."""
 
 
 def evict(now: Situation, unit: QueueUnit) -> list[Action] | None:
     """The next steps of an eviction, perhaps only to wait; None if there is no cause for one."""
-    cause = cause_of(now, unit)
-    if cause is None or advance(unit.phase, EVENTS[cause]) is None:
+    reason = cause_of(now, unit)
+    if reason is None:
         return None
-    if cause == PAUSED and unit.active:
+    cause = _cause(now, unit, reason)
+    if reason == PAUSED and unit.active:
         return _park(now, unit)
     if not (now.job.evictable or now.job.suspended):
-        return cannot_be_stopped(now, unit, TEXTS[cause]) or None
+        return cannot_be_stopped(now, unit, cause.text) or None
     if now.gone:
-        return [_finish(now, unit, cause), *_unmark(now)]
-    actions: list[Action] = []
-    if not _is_marked(unit):
-        mark = Condition("Evicted", True, cause, TEXTS[cause])
-        patch = wire.status_patch(unit, now.now, conditions=[mark])
-        actions.append(PatchStatus(unit, patch))
-        actions += _told(now, unit, cause)
-    elif not now.job.suspended:
-        actions.append(HoldJob(now.job, TEXTS[cause], {keys.DEQUEUE_TIMESTAMP: ""}, {}))
-    return actions
+        if unit.active and (reason == TIME_OVER or cause is LAST):
+            return _park(now, unit)
+        return [*_finish(now, unit, reason, cause), *_unmark(now)]
+    if _marked(unit) != reason:
+        mark = Condition("Evicted", True, reason, cause.text)
+        grants = _marked_grants(unit, reason)
+        patch = wire.status_patch(unit, now.now, conditions=[mark], grants=grants)
+        return [PatchStatus(unit, patch), *_told(now, unit, reason)]
+    if now.job.suspended:
+        return ignored(now, unit, gives_up=reason in FOR_OTHERS)
+    return [HoldJob(now.job, cause.text, {keys.DEQUEUE_TIMESTAMP: ""}, {})]
+
+
+def _marked_grants(unit: QueueUnit, reason: str) -> Sequence[Grant] | None:
+    """What is written of its grants at the mark; a new run counts as it is now (spec 8.19)."""
+    if reason == RESTARTED:
+        return wire.grants_for(unit.pod_sets)
+    return asked_back(unit.grants) if reason in FOR_OTHERS else None
+
+
+def asked_back(grants: Sequence[Grant]) -> list[Grant]:
+    """The grants with all of their replicas asked back (spec 13.5)."""
+    return [msgspec.structs.replace(each, reclaim=each.replicas) for each in grants]
 
 
 def cause_of(now: Situation, unit: QueueUnit) -> str | None:
-    """Why grants are taken back: the cause that was marked, else one that holds now."""
-    marked = unit.condition("Evicted")
-    if marked is not None and marked.status and marked.reason in EVENTS:
-        return marked.reason
-    if _paused(now, unit):
-        return PAUSED
-    return None if unit.active else DEACTIVATED
+    """Why grants are taken back: of what was marked and what holds now the weightiest."""
+    found = [
+        each
+        for each in (_marked(unit), *_arisen(now, unit))
+        if each and advance(unit.phase, CAUSES[each].event) is not None
+    ]
+    return min(found, key=lambda each: weight(CAUSES[each].event), default=None)
+
+
+def _arisen(now: Situation, unit: QueueUnit) -> Iterator[str]:
+    """Causes that hold now. A unit that kq itself makes inactive is not deactivated by anybody."""
+    marked, is_paused = _marked(unit), _paused(now, unit)
+    if is_paused:
+        yield PAUSED
+    elif not unit.active and not (marked in (PAUSED, TIME_OVER) or _is_marked_last(unit)):
+        yield DEACTIVATED
+    if marked is None and (now.taken is not None or asks_too_many(now, unit)):
+        yield now.taken.reason if now.taken is not None else RECLAIMED
+    left = seconds_to_run(now, unit)
+    if left is not None and left <= 0:
+        yield TIME_OVER
+    if now.outgrown:
+        yield RESTARTED
+    left = seconds_to_start(now, unit)
+    if left is not None and left <= 0 and marked is None:
+        yield UNSTARTED
 
 
 def _paused(now: Situation, unit: QueueUnit) -> bool:
@@ -73,9 +143,28 @@ def _paused(now: Situation, unit: QueueUnit) -> bool:
     return unit.allocated is None or released >= unit.allocated
 
 
-def _is_marked(unit: QueueUnit) -> bool:
-    marked = unit.condition("Evicted")
-    return marked is not None and marked.status
+def _marked(unit: QueueUnit) -> str | None:
+    """The cause for which its eviction was begun."""
+    mark = unit.condition("Evicted")
+    return mark.reason if mark and mark.status and mark.reason in CAUSES else None
+
+
+def _is_marked_last(unit: QueueUnit) -> bool:
+    mark = unit.condition("Evicted")
+    return _marked(unit) == UNSTARTED and mark is not None and mark.message == LAST.text
+
+
+def _cause(now: Situation, unit: QueueUnit, reason: str) -> Cause:
+    """As it was begun, whatever the settings are by now, and whoever waits."""
+    if reason in FOR_OTHERS:
+        mark = unit.condition("Evicted")
+        known = mark.message if mark and _marked(unit) == reason else ""
+        text = known or (now.taken.text if now.taken else "")
+        return replace(CAUSES[reason], text=text or CAUSES[reason].text)
+    if reason != UNSTARTED:
+        return CAUSES[reason]
+    last = _is_marked_last(unit) if _marked(unit) == UNSTARTED else is_last(unit, now.patience)
+    return LAST if last else CAUSES[reason]
 
 
 def _park(now: Situation, unit: QueueUnit) -> list[Action]:
@@ -95,33 +184,46 @@ def _unmark(now: Situation) -> list[Action]:
     return [PatchJob(now.job, {"metadata": {"annotations": {keys.DEQUEUE_TIMESTAMP: ""}}})]
 
 
-def _finish(now: Situation, unit: QueueUnit, cause: str) -> Action:
+def _finish(now: Situation, unit: QueueUnit, reason: str, cause: Cause) -> list[Action]:
     """The job is suspended and its pods are gone: nothing is held any more (spec 9.4)."""
-    row = advance(unit.phase, EVENTS[cause])
-    text = TEXTS[cause]
-    reason = Reason.PENDING if cause == RESTARTED else Reason.INACTIVE
+    row = advance(unit.phase, cause.event)
+    text = cause.text
     patch = wire.status_patch(
         unit,
         now.now,
         phase=row.target if row else None,
         message=text,
         conditions=[
-            Condition("Evicted", True, cause, text),
-            Condition("QuotaReserved", False, reason, text),
+            Condition("Evicted", True, reason, text),
+            Condition("QuotaReserved", False, cause.reason, text),
             Condition("Admitted", False, "Pending", text),
             Condition("PodsReady", False, "Pending", text),
         ],
         grants=(),
         pods=(0, 0),
+        requeue=_requeue(now, unit, row.target if row else None, cause),
+        past_seconds=past_seconds(unit, now.now),
     )
-    return PatchStatus(unit, patch)
+    told = TellUnit(unit, True, "RequeueLimitExceeded", f"{text}; set spec.active to true to retry")
+    return [PatchStatus(unit, patch), *([told] if cause is LAST else [])]
 
 
-def _told(now: Situation, unit: QueueUnit, cause: str) -> list[Action]:
+def _requeue(now: Situation, unit: QueueUnit, target: Phase | None, cause: Cause) -> Requeue | None:
+    """The back-off that follows; one who is taken out of the queue starts afresh (spec 9.7)."""
+    if target is Phase.BACKOFF:
+        return failed_once_more(unit, now.patience, now.now)
+    return Requeue() if cause.reason is Reason.INACTIVE else None
+
+
+def _told(now: Situation, unit: QueueUnit, reason: str) -> list[Action]:
     """The events of spec 18.4."""
+    if reason in FOR_OTHERS:
+        told = now.taken.told if now.taken is not None else ALL_OF_IT
+        return [TellUnit(unit, True, reason, told), TellJob(now.job, True, reason, told)]
+    text = CAUSES[reason].text
     first = (
         TellUnit(unit, False, DEACTIVATED, messages.M28)
-        if cause == DEACTIVATED
-        else TellUnit(unit, True, "Evicted", TEXTS[cause])
+        if reason == DEACTIVATED
+        else TellUnit(unit, True, "Evicted", text)
     )
-    return [first, TellJob(now.job, True, "Evicted", TEXTS[cause])]
+    return [first, TellJob(now.job, True, "Evicted", text)]

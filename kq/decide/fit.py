@@ -39,12 +39,17 @@ def shortage(chain: Sequence[Level], request: Resources, used: Used) -> Shortage
     for level in chain:
         missing = _missing(level, request, _nothing)
         if missing:
-            return Shortage(chain[0].name, level.name, missing, impossible=True)
+            return Shortage(_quota(chain, level), level.name, missing, impossible=True)
     for level in chain:
         missing = _missing(level, request, used)
         if missing:
-            return Shortage(chain[0].name, level.name, missing, impossible=False)
+            return Shortage(_quota(chain, level), level.name, missing, impossible=False)
     return None
+
+
+def _quota(chain: Sequence[Level], level: Level) -> str:
+    """Whose level it is: a limit beside others of the same quota is told by its own name."""
+    return level.name if level.beside else chain[0].name
 
 
 def _missing(level: Level, request: Resources, used: Used) -> tuple[Missing, ...]:

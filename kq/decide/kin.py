@@ -17,6 +17,30 @@ CHILDREN = {
 """Kinds of the objects that own the pods of a job."""
 
 
+POD_LABELS = {
+    "TFJob": "training.kubeflow.org/job-name",
+    "PyTorchJob": "training.kubeflow.org/job-name",
+    "XGBoostJob": "training.kubeflow.org/job-name",
+    "PaddleJob": "training.kubeflow.org/job-name",
+    "MPIJob": "training.kubeflow.org/job-name",
+    "JobSet": "jobset.sigs.k8s.io/jobset-name",
+    "TrainJob": "jobset.sigs.k8s.io/jobset-name",
+    "RayCluster": "ray.io/cluster",
+    SPARK: "sparkoperator.k8s.io/app-name",
+    "Workflow": "workflows.argoproj.io/workflow",
+}
+"""By which label, with the name of their job, operators mark pods."""
+
+
+def selector_of(job: JobView) -> str:
+    """A label selector of the job's pods; empty where its kind has none."""
+    if job.kind.kind == "Job":
+        return f"batch.kubernetes.io/controller-uid={job.uid}"
+    label = POD_LABELS.get(job.kind.kind)
+    # A label's value is shorter than a name may be.
+    return f"{label}={job.name}" if label and len(job.name) <= 63 else ""
+
+
 def pod_owners(kinds: Collection[str]) -> frozenset[str]:
     """The kinds of objects that own the pods of jobs of these kinds."""
     return frozenset(kinds).union(*(CHILDREN.get(kind, ()) for kind in kinds))

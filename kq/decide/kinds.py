@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 from kq.core import messages, wire
-from kq.core.model import Chore, Condition, QueueUnit
+from kq.core.model import Chore, Condition, JobView, QueueUnit
 from kq.decide.actions import (
     Action,
     FreeNodes,
@@ -13,7 +13,8 @@ from kq.decide.actions import (
     PatchStatus,
     TellJob,
 )
-from kq.decide.conditions import admitted
+from kq.decide.conditions import admitted, readmitted
+from kq.decide.kin import SPARK
 from kq.decide.lifecycle import Event, advance
 from kq.decide.situation import Situation
 
@@ -22,15 +23,21 @@ DEFIES_AFTER = timedelta(seconds=10)
 """So long pods of a held job must have been there; an operator may take a while to end them."""
 
 
+HOLDS_LOCK = "HoldsLock"
+
+
 def told_at_intake(now: Situation) -> Iterator[Action]:
-    """What the owner of a job should know of how it waits."""
-    job = now.job
-    if job.estimated:
+    """What the owner of a job should know of how it is counted."""
+    if now.job.estimated:
         text = "koord-queue/min-resources is missing: what it needs is guessed from its templates"
-        yield TellJob(job, True, "MinResourcesMissing", text)
-    if Chore.TELL_LOCK in job.chores:
+        yield TellJob(now.job, True, "MinResourcesMissing", text)
+
+
+def told_while_waiting(now: Situation) -> Iterator[Action]:
+    """What its owner should know once; Argo gives locks to a Workflow that has its unit already."""
+    if Chore.TELL_LOCK in now.job.chores:
         text = "while it waits it holds a lock of its WorkflowTemplate"
-        yield TellJob(job, True, "HoldsLock", text)
+        yield TellJob(now.job, True, HOLDS_LOCK, text)
 
 
 def ends_unrun(now: Situation) -> list[Action] | None:
@@ -81,12 +88,20 @@ def defies_hold(now: Situation, unit: QueueUnit) -> list[Action]:
         now.now,
         phase=row.target,
         message=text,
-        conditions=admitted(text, running=bool(now.pods.running)),
+        conditions=readmitted(unit, text, running=bool(now.pods.running)),
         grants=wire.grants_for(unit.pod_sets),
         granted=True,
         pods=(now.pods.running, now.pods.pending),
     )
     return [PatchStatus(unit, patch), TellJob(now.job, True, "HoldIneffective", text)]
+
+
+def grows_anew(job: JobView, unit: QueueUnit) -> bool:
+    """Whether a change made it ask for more than it was granted, as a new run (spec 8.19)."""
+    if job.kind.kind != SPARK or job.suspended or not unit.holds_quota:
+        return False
+    counts = {each.name: each.count for each in unit.pod_sets}
+    return any(counts.get(each.name, 0) > each.replicas for each in unit.grants)
 
 
 def runs_again(now: Situation, unit: QueueUnit) -> list[Action]:

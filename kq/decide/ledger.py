@@ -171,5 +171,14 @@ class Ledger:
             self._sending.pop(key, None)
 
 
+def is_same_version(one: QueueUnit, other: QueueUnit) -> bool:
+    """One version of one object, and as decided on (a grant keeps the version of its base)."""
+    return one is other or (
+        one.uid == other.uid
+        and one.resource_version == other.resource_version
+        and one.phase is other.phase
+    )
+
+
 def _rests_on(grant: QueueUnit | None, view: QueueUnit) -> bool:
     return grant is not None and grant.resource_version == view.resource_version

@@ -91,6 +91,12 @@ def advance(phase: Phase | None, event: Event) -> Transition | None:
     return next((row for row in TRANSITIONS if row.event is event and phase in row.sources), None)
 
 
+def weight(event: Event) -> int:
+    """The weight of an event that takes grants back: of two the smaller decides."""
+    rows = [row.row for row in TRANSITIONS if row.event is event]
+    return min(WEIGHT.index(row) for row in rows if row in WEIGHT)
+
+
 def diagram() -> str:
     """The table as lines `from --row: event--> to`, for ARCHITECTURE.md."""
     lines = []

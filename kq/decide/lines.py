@@ -7,6 +7,7 @@ from kq.core.plugins import Level, OrderKey, PolicyMaker, QueuePolicy
 from kq.decide.cycle import Line, Outcome, run_cycle
 from kq.decide.places import Place, Places
 from kq.decide.queuesettings import max_depth, skips_impossible, threshold_of, waits_for_pods
+from kq.decide.taking import Taking
 from kq.decide.usage import UsageIndex
 
 FALLBACK = "Priority"
@@ -61,6 +62,7 @@ class Lines:
         chain_of: Callable[[str], Sequence[Level]],
         is_there: Callable[[str], bool],
         unready: Callable[[], bool],
+        taking: Taking | None = None,
     ) -> Outcome | None:
         """One pass; None if nobody waits. `unready` is asked only where it counts (10.13)."""
         waiting = places.waiting(queue.name)
@@ -78,6 +80,7 @@ class Lines:
             after=self._goes_on.pop(queue.name, None),
             one_at_a_time=one_at_a_time,
             unready=one_at_a_time and unready(),
+            taking=taking,
             expected=[
                 each
                 for each in self._expected.values()

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from datetime import timedelta
 
+import msgspec
+
 from kq.core import codec, keys, messages, wire
 from kq.core.model import Condition, Grant, Phase, QueueUnit
 from kq.decide import unitspec
@@ -19,10 +21,20 @@ from kq.decide.actions import (
 )
 from kq.decide.ending import plan_deletion, plan_end
 from kq.decide.evict import evict
-from kq.decide.kinds import defies_hold, ends_unrun, goes_on, runs_again, told_at_intake
+from kq.decide.handback import hands_back, held_grants, is_enough
+from kq.decide.ignored import is_given_up, let_go_on
+from kq.decide.kinds import (
+    defies_hold,
+    ends_unrun,
+    goes_on,
+    runs_again,
+    told_at_intake,
+    told_while_waiting,
+)
 from kq.decide.lifecycle import Event, advance
 from kq.decide.situation import Situation
 from kq.decide.slipped import Slip, count_running, hold_again, slip_of
+from kq.decide.timeouts import backs_off, marks_idle, next_look
 
 SETTLES = timedelta(seconds=1)
 """A job that ends sooner after its release never gets the phase Running written (spec 24.9)."""
@@ -45,11 +57,12 @@ def plan_job(now: Situation) -> list[Action]:
         return runs_again(now, unit)
     difference = unitspec.difference(now, unit)
     if difference:
-        return [PatchUnit(unit, difference), *_about_priority(now), *_about_activation(now, unit)]
+        return [PatchUnit(unit, difference), *_about_priority(now), *_about_values(now, unit)]
     if not unit.holds_quota:
-        return _waits(now, unit)
+        return [*_waits(now, unit), *told_while_waiting(now)]
     eviction = evict(now, unit)
-    return (_holds(now, unit) if eviction is None else eviction) or goes_on(now, unit)
+    actions = (_holds(now, unit) if eviction is None else eviction) or goes_on(now, unit)
+    return [*actions, *next_look(now, unit)]
 
 
 def _without_unit(now: Situation) -> list[Action]:
@@ -62,6 +75,7 @@ def _without_unit(now: Situation) -> list[Action]:
         return [] if taken.deleting else [DeleteUnit(taken)]
     if job.suspended or slip_of(now) is Slip.COUNT:
         told = [*_about_priority(now), *_about_owner(now), *told_at_intake(now)]
+        told += _about_values(now, None)
         return [CreateUnit(job, unitspec.creation(now)), *told]
     if slip_of(now) is Slip.HOLD:
         return hold_again(now)
@@ -86,17 +100,16 @@ def _about_priority(now: Situation) -> list[Action]:
     return told
 
 
-def _about_activation(now: Situation, unit: QueueUnit) -> list[Action]:
-    """A new value of the annotation that is neither true nor false (spec 9.18)."""
-    text = now.job.annotations.get(keys.ACTIVE)
-    if (
-        text is None
-        or text.lower() in ("true", "false")
-        or text == unit.annotations.get(keys.ACTIVE)
-    ):
-        return []
-    wrong = messages.m16(keys.ACTIVE, text, "true or false")
-    return [TellJob(now.job, True, "InvalidAnnotation", wrong)]
+def _about_values(now: Situation, unit: QueueUnit | None) -> list[Action]:
+    """New values of annotations that set something and cannot be read (spec 9.18)."""
+    known = unit.annotations if unit is not None else {}
+    told: list[Action] = []
+    for key, (read, wanted) in unitspec.READERS.items():
+        text = now.job.annotations.get(key)
+        if text is not None and text != known.get(key) and read(text) is None:
+            wrong = messages.m16(key, text, wanted)
+            told.append(TellJob(now.job, True, "InvalidAnnotation", wrong))
+    return told
 
 
 def _about_owner(now: Situation) -> list[Action]:
@@ -115,6 +128,9 @@ def _waits(now: Situation, unit: QueueUnit) -> list[Action]:
         return ending
     if now.job.suspended and now.job.queuing is False:
         return [ShowWaiting(now.job)]
+    if unit.phase is Phase.BACKOFF:
+        slips = not now.job.suspended and slip_of(now) is not Slip.LEAVE
+        return hold_again(now) if slips and now.job.evictable else backs_off(now, unit)
     if now.job.suspended or unit.phase is not Phase.ENQUEUED:
         return defies_hold(now, unit)
     match slip_of(now):
@@ -134,6 +150,8 @@ def _holds(now: Situation, unit: QueueUnit) -> list[Action]:
         grants = wire.grants_for(unit.pod_sets)
         return [PatchStatus(unit, wire.status_patch(unit, now.now, grants=grants, granted=True))]
     if job.suspended:
+        if is_given_up(unit) and now.pods.live:
+            return [let_go_on(now, unit)]
         if not now.gone or now.pods.stuck:
             return []  # never beside pods of an earlier run (spec 24.3)
         return [
@@ -142,7 +160,12 @@ def _holds(now: Situation, unit: QueueUnit) -> list[Action]:
         ]
     if unit.phase is Phase.DEQUEUED and now.pods.running:
         return _runs(now, unit)
-    return _scaled(now, unit) or _refreshed(now, unit)
+    return (
+        hands_back(now, unit)
+        or _scaled(now, unit)
+        or marks_idle(now, unit)
+        or _refreshed(now, unit)
+    )
 
 
 def _runs(now: Situation, unit: QueueUnit) -> list[Action]:
@@ -168,8 +191,10 @@ def _runs(now: Situation, unit: QueueUnit) -> list[Action]:
 
 def _scaled(now: Situation, unit: QueueUnit) -> list[Action]:
     """Grants follow the pod sets of the unit (spec 9.17)."""
-    counts = {each.name: each.count for each in unit.pod_sets}
-    if all(counts.get(each.name, each.replicas) == each.replicas for each in unit.grants):
+    sets = {each.name: each for each in unit.pod_sets}
+    if all(
+        each.name not in sets or is_enough(sets[each.name], each.replicas) for each in unit.grants
+    ):
         return []
     pods = (now.pods.running, now.pods.pending)
     patch = wire.status_patch(unit, now.now, grants=running_grants(now, unit), pods=pods)
@@ -192,9 +217,7 @@ def _refreshed(now: Situation, unit: QueueUnit) -> list[Action]:
 
 def running_grants(now: Situation, unit: QueueUnit) -> Sequence[Grant]:
     """Grants by the unit's pod sets, with how many of each run (all of them, if there is one)."""
-    grants = wire.grants_for(unit.pod_sets)
+    grants = held_grants(unit)
     if len(grants) != 1:
         return grants
-    each = grants[0]
-    running = min(each.replicas, now.pods.running)
-    return (Grant(each.name, each.replicas, running, each.resources),)
+    return (msgspec.structs.replace(grants[0], running=min(grants[0].replicas, now.pods.running)),)

@@ -49,6 +49,11 @@ def waits_for_pods(queue: Queue) -> bool:
     return _truth(_read(queue, keys.WAIT_FOR_PODS)[1]) is True
 
 
+def preempts(queue: Queue) -> bool:
+    """Whether its units take grants from those of lower priority (spec 13.1)."""
+    return _truth(_read(queue, keys.ENABLE_PREEMPTION)[1]) is True
+
+
 def faults(queue: Queue, policies: tuple[str, ...]) -> tuple[str, ...]:
     """What of its settings cannot be read, and what counts instead."""
     found = []
@@ -57,7 +62,7 @@ def faults(queue: Queue, policies: tuple[str, ...]) -> tuple[str, ...]:
     key, text = _read(queue, INTERVAL_KEYS)
     if text is not None and _seconds(text) is None:
         found.append(f"{m16(key, f'{text:.100}', 'a duration as 15s')}: treated as 15s")
-    for spellings in (keys.SKIP_IMPOSSIBLE, keys.WAIT_FOR_PODS):
+    for spellings in (keys.SKIP_IMPOSSIBLE, keys.WAIT_FOR_PODS, keys.ENABLE_PREEMPTION):
         key, text = _read(queue, spellings)
         if text is not None and _truth(text) is None:
             found.append(f"{m16(key, f'{text:.100}', 'true or false')}: treated as false")

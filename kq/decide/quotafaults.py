@@ -1,12 +1,76 @@
-"""What is wrong with a quota, in sentences for its owner (spec 11.6, 22.1)."""
+"""What is wrong with quotas, in sentences for their owners (spec 11.6, 22.1)."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
 
 from kq.core import keys
 from kq.core.messages import Reason
 from kq.core.model import Quota
 from kq.core.plugins import Level, Problem
+from kq.core.quotaviews import QuotaTree, QuotaView, ResourceQuota
 from kq.core.resources import format_amount, in_order
+
+INVALID = "InvalidQuota"
+
+
+class Fault(msgspec.Struct, frozen=True):
+    """What is wrong with an object, and the reason of the events that tell it."""
+
+    about: QuotaView
+    reason: str
+    texts: tuple[str, ...]
+
+
+def of_quotas(
+    named: Sequence[Quota], children: Sequence[Quota], chain: Sequence[Level] | Problem
+) -> Iterator[Fault]:
+    """Of all ElasticQuotas of one name: the oldest counts (spec 4.2)."""
+    quota = min(named, key=lambda each: (each.created, each.namespace), default=None)
+    if quota is None:
+        return
+    for other in named:
+        if other is not quota:
+            text = f"quota {quota.name} exists in namespace {quota.namespace} already"
+            yield Fault(other, "DuplicateQuota", (text,))
+    yield Fault(quota, INVALID, faults(quota, children, chain))
+
+
+def of_trees(trees: Iterable[QuotaTree]) -> Iterator[Fault]:
+    """Of all ElasticQuotaTrees: the oldest counts (spec 4.3)."""
+    in_order_of_age = sorted(trees, key=lambda each: (each.created, each.name))
+    if not in_order_of_age:
+        return
+    oldest, *others = in_order_of_age
+    text = f"tree {oldest.name} is older and counts: this one is ignored"
+    for other in others:
+        yield Fault(other, "DuplicateQuotaTree", (text,))
+    yield Fault(oldest, INVALID, (*oldest.defects, *_in_tree(oldest.nodes)))
+
+
+def of_resource_quotas(quotas: Iterable[ResourceQuota]) -> Iterator[Fault]:
+    """What of ResourceQuotas cannot be read."""
+    for each in quotas:
+        yield Fault(each, INVALID, each.defects)
+
+
+def _in_tree(nodes: Sequence[Quota]) -> Iterator[str]:
+    """What does not fit together between the nodes of one tree."""
+    for path, count in Counter(each.name for each in nodes).items():
+        if count > 1:
+            yield f"quota {path} stands {count} times in the tree: its units wait"
+    first: dict[str, str] = {}
+    for node in nodes:
+        for namespace in node.namespaces:
+            if first.setdefault(namespace, node.name) != node.name:
+                yield (
+                    f"namespace {namespace} is listed by {first[namespace]} already: "
+                    f"it does not count for {node.name}"
+                )
+        if node.is_parent and node.namespaces:
+            yield f"quota {node.name} has children and lists namespaces: list them on a child"
+        yield from _shared(node, [each for each in nodes if each.parent == node.name])
 
 
 def faults(

@@ -1,6 +1,7 @@
 """What the plan for one job rests on, gathered at one moment."""
 
-from datetime import datetime
+from collections.abc import Mapping
+from datetime import datetime, timedelta
 
 import msgspec
 
@@ -19,12 +20,37 @@ class PodFacts(msgspec.Struct, frozen=True, kw_only=True):
     """Live ones that are being deleted."""
 
 
+class Patience(msgspec.Struct, frozen=True, kw_only=True):
+    """How long jobs of a kind may take to start, and wait when they did not (spec 9.6, 9.12).
+
+    `start` of 0: for ever. After `limit` failures in a row no further try follows; 0: always one.
+    """
+
+    start: timedelta = timedelta(0)
+    base: timedelta = timedelta(minutes=1)
+    longest: timedelta = timedelta(hours=1)
+    limit: int = 0
+
+
+class Taken(msgspec.Struct, frozen=True, kw_only=True):
+    """That a unit's grants are to be taken back for another one (spec 13.5).
+
+    `reason` is that of the condition Evicted, `text` goes into the unit, `told` to those who watch.
+    """
+
+    reason: str
+    text: str
+    told: str
+
+
 class Rules(msgspec.Struct, frozen=True, kw_only=True):
-    """What an administrator chose for jobs that slipped through, and for what is kept."""
+    """What an administrator chose for jobs that slipped through, for what is kept, and how long
+    each kind may take."""
 
     slipped: str = "suspend"
     grace_seconds: int = 300
     finished_ttl_seconds: int = 0
+    patience: Mapping[str, Patience] = {}
 
 
 class Situation(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,7 +61,8 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
     `first_run` is when the manager first ran with this kind. `may_hold_at` bounds how often a job
     is suspended again (spec 5.13); None: at once. `running_since` is since when its pods were seen
     to run, as far as somebody has looked; `defied_since` since when the held job has had pods that
-    are not about to end.
+    are not about to end; `held_since` since when one that holds quota was seen suspended. `taken`:
+    its grants are wanted for another unit.
     """
 
     now: datetime
@@ -47,6 +74,8 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
     managed: bool = True
     false_claim: bool = False
     quota: str | None = None
+    quota_label: str = ""
+    """What a label says for the quota; empty if none can (spec 5.5)."""
     queue: str = ""
     pod_sets: tuple[PodSet, ...] = ()
     priority: DerivedPriority = DerivedPriority()
@@ -55,6 +84,15 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
     may_hold_at: datetime | None = None
     running_since: datetime | None = None
     defied_since: datetime | None = None
+    held_since: datetime | None = None
+    taken: Taken | None = None
+    outgrown: bool = False
+    """A change of it started it anew, and as it is now it does not fit beside the rest (8.19)."""
+
+    @property
+    def patience(self) -> Patience:
+        """How long a job of this kind may take."""
+        return self.rules.patience.get(self.job.kind.kind) or Patience()
 
     @property
     def gone(self) -> bool:

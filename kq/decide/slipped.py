@@ -6,7 +6,7 @@ from enum import Enum
 from kq.core import keys, messages, wire
 from kq.core.model import QueueUnit
 from kq.decide.actions import Action, HoldJob, LookAgain, PatchStatus, TellJob
-from kq.decide.conditions import admitted
+from kq.decide.conditions import readmitted
 from kq.decide.lifecycle import Event, advance
 from kq.decide.situation import Situation
 
@@ -52,8 +52,8 @@ def hold_again(now: Situation) -> list[Action]:
     if not _went_through_webhook(now):
         annotations[keys.HAS_ENQUEUED] = "true"
     labels = {}
-    if now.quota and not any(job.labels.get(key) for key in keys.QUOTA_LABELS):
-        labels[keys.QUOTA_LABEL] = now.quota
+    if now.quota_label and not any(job.labels.get(key) for key in keys.QUOTA_LABELS):
+        labels[keys.QUOTA_LABEL] = now.quota_label
     cause = f"started without a grant of quota {now.quota}"
     return [
         HoldJob(job, cause, annotations, labels),
@@ -73,7 +73,7 @@ def count_running(now: Situation, unit: QueueUnit) -> list[Action]:
         now.now,
         phase=row.target,
         message=text,
-        conditions=admitted(text, running=bool(now.pods.running)),
+        conditions=readmitted(unit, text, running=bool(now.pods.running)),
         grants=wire.grants_for(unit.pod_sets),
         granted=True,
         pods=(now.pods.running, now.pods.pending),

@@ -1,6 +1,6 @@
 """Where a unit stands: candidate of a Queue, or kept back with a reason of its own (spec 10.7)."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -56,15 +56,23 @@ class JobFacts(msgspec.Struct, frozen=True, kw_only=True):
 def quota_of(unit: QueueUnit, around: Surroundings) -> str | None:
     """The unit's quota: by label, annotation, namespace, or that of the Queue it names (10.3)."""
     named = unit.annotations.get(keys.UNIT_QUOTA)
-    if named and not any(unit.labels.get(key) for key in keys.QUOTA_LABELS):
+    if named and not is_labelled(unit):
         return named
     found = around.quotas.quota_of(unit.labels, namespace_of(unit.namespace, around))
     if found or not unit.queue:
         return found
-    return next(
-        (each for each in around.quotas.names() if around.quotas.queue_of(each) == unit.queue),
-        None,
-    )
+    made = around.quotas.auto_made(unit.queue)
+    return made.quota if made is not None else None
+
+
+def named_quota(unit: QueueUnit, around: Surroundings) -> str | None:
+    """The quota that the unit itself names, whatever its namespace has; None if it names none."""
+    return quota_of(unit, around) if is_labelled(unit) else unit.annotations.get(keys.UNIT_QUOTA)
+
+
+def is_labelled(unit: QueueUnit) -> bool:
+    """Whether a label of the unit names a quota."""
+    return any(unit.labels.get(key) for key in keys.QUOTA_LABELS)
 
 
 def queue_name(unit: QueueUnit, quota: str, around: Surroundings) -> tuple[str, bool]:
@@ -150,20 +158,23 @@ def _at_queue(unit: QueueUnit, quota: str, around: Surroundings) -> Standing:
     chain = around.quotas.chain(quota)
     if isinstance(chain, Problem):
         return KeptBack(name, chain)
+    refused = around.quotas.refuses(quota, unit.pod_sets)
+    if refused is not None:
+        return KeptBack(name, refused)
     queue = around.queues.get(name)
     if queue is None or queue.deleting:
         missing = Problem(Reason.MISCONFIGURED, messages.m6(name)) if named else None
         return KeptBack(name, missing)
-    if named and not _accepts(queue, quota):
+    if named and not _accepts(queue, around.quotas.spellings(quota)):
         return KeptBack(name, Problem(Reason.MISCONFIGURED, messages.m6(name, quota)))
     if queue.stop_policy in STOPPED:
         return KeptBack(name, Problem(Reason.STOPPED, messages.m22(name)))
     return Candidate(name, quota)
 
 
-def _accepts(queue: Queue, quota: str) -> bool:
+def _accepts(queue: Queue, spellings: Sequence[str]) -> bool:
     """By the Queue's list of quotas; one without a list takes all."""
     listed = queue.annotations.get(keys.AVAILABLE_QUOTA)
     if listed is None:
         return True
-    return bool({"*", quota} & {each.strip() for each in listed.split(",")})
+    return not {"*", *spellings}.isdisjoint(each.strip() for each in listed.split(","))

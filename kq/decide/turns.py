@@ -13,7 +13,9 @@ def turn_of(
     """Priority descending, smaller dominant share, older head, name."""
     first = next(places.in_order(queue), None)
     age = first[1] if first else float("inf")
-    return (-priority, dominant_share(queue, quotas, usage), age, queue)
+    made = quotas.auto_made(queue)
+    share = dominant_share(made.quota, quotas, usage) if made is not None else float("inf")
+    return (-priority, share, age, queue)
 
 
 def dominant_share(quota: str, quotas: QuotaPlugin, usage: UsageIndex) -> float:

@@ -1,7 +1,8 @@
 """What a unit should say by its job, and the patch that makes it say so (spec 2.7, 2.8, 12.10)."""
 
 import hashlib
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from kq.core import codec, keys, wire
@@ -56,8 +57,10 @@ def wanted(now: Situation) -> Wanted:
     defect = _defect(now)
     if defect is not None:
         annotations[keys.DEFECT] = defect
-    if now.quota:
-        labels[keys.QUOTA_LABEL] = now.quota
+    if now.quota_label:
+        labels[keys.QUOTA_LABEL] = now.quota_label
+    elif now.quota:
+        annotations[keys.UNIT_QUOTA] = now.quota
     return Wanted(
         labels=labels,
         annotations=annotations,
@@ -73,24 +76,44 @@ def _defect(now: Situation) -> str | None:
     return next((each.template.defect for each in now.pod_sets if each.template.defect), None)
 
 
+def truth(text: str) -> bool | None:
+    """True or false in any case; None if it is neither (spec 21.2)."""
+    return {"true": True, "false": False}.get(text.lower())
+
+
+def seconds(text: str) -> int | None:
+    """A whole number of seconds, 1 or more; None if it is none."""
+    number = int(text) if re.fullmatch(r"[0-9]{1,10}", text, re.ASCII) else 0
+    return number if 0 < number < 2**31 else None
+
+
+READERS: Mapping[str, tuple[Callable[[str], object], str]] = {
+    keys.ACTIVE: (truth, "true or false"),
+    keys.MAX_EXEC_TIME: (seconds, "a whole number of seconds, 1 or more"),
+}
+"""Annotations of a job that set a field of its unit: how they are read, and what is wanted."""
+
+
 def creation(now: Situation) -> dict[str, Any]:
     """The unit to be made."""
     name = now.unit_name
     if now.name_taken_by is not None:
         name = other_unit_name(now.job, name.removeprefix(now.job.name))
     active = now.job.annotations.get(keys.ACTIVE, "").lower() != "false"
-    return wire.new_unit(name, now.job, wanted(now), active)
+    longest = seconds(now.job.annotations.get(keys.MAX_EXEC_TIME, ""))
+    return wire.new_unit(name, now.job, wanted(now), active, longest)
 
 
 def difference(now: Situation, unit: QueueUnit) -> dict[str, Any]:
     """A merge patch that carries the job's changes to its unit; empty if there are none."""
     want = wanted(now)
     meta: dict[str, Any] = {}
-    labels = _missing(_kept_quota(want.labels, unit), unit.labels)
+    labels = _labels(want, unit)
     annotations: dict[str, str | None] = {**_missing(want.annotations, unit.annotations)}
-    if keys.DEFECT in unit.annotations and keys.DEFECT not in want.annotations:
-        annotations[keys.DEFECT] = None
-    spec = _priority(want, unit) | _activation(now.job, unit)
+    for key in (keys.DEFECT, keys.MAX_EXEC_TIME, keys.UNIT_QUOTA):
+        if key in unit.annotations and key not in want.annotations:
+            annotations[key] = None
+    spec = _priority(want, unit) | _activation(now.job, unit) | _longest(now.job, unit)
     if want.queue and want.queue != unit.queue and not unit.holds_quota:
         spec["queue"] = want.queue
     if not (unit.holds_quota and keys.DEFECT in want.annotations):
@@ -118,11 +141,14 @@ def _consumer(unit: QueueUnit) -> dict[str, str]:
     }
 
 
-def _kept_quota(labels: Mapping[str, str], unit: QueueUnit) -> Mapping[str, str]:
-    """A unit that holds quota keeps the one that it has (spec 2.8)."""
-    if not unit.holds_quota:
-        return labels
-    return {key: value for key, value in labels.items() if key not in keys.QUOTA_LABELS}
+def _labels(want: Wanted, unit: QueueUnit) -> dict[str, str | None]:
+    """What differs; a unit that holds quota keeps the one that it has (spec 2.8)."""
+    if unit.holds_quota:
+        kept = {k: value for k, value in want.labels.items() if k not in keys.QUOTA_LABELS}
+        return {**_missing(kept, unit.labels)}
+    nameless = keys.QUOTA_LABELS if keys.UNIT_QUOTA in want.annotations else ()
+    gone = dict.fromkeys(key for key in nameless if key in unit.labels)
+    return {**_missing(want.labels, unit.labels), **gone}
 
 
 def _missing(want: Mapping[str, str], have: Mapping[str, str]) -> dict[str, str]:
@@ -150,8 +176,19 @@ def _activation(job: JobView, unit: QueueUnit) -> dict[str, Any]:
     text = job.annotations.get(keys.ACTIVE)
     if text is None or text == unit.annotations.get(keys.ACTIVE):
         return {}
-    value = {"true": True, "false": False}.get(text.lower())
+    value = truth(text)
     return {} if value is None or value == unit.active else {"active": value}
+
+
+def _longest(job: JobView, unit: QueueUnit) -> dict[str, Any]:
+    """Likewise; without the annotation there is no limit any more (spec 9.18)."""
+    text = job.annotations.get(keys.MAX_EXEC_TIME)
+    if text == unit.annotations.get(keys.MAX_EXEC_TIME):
+        return {}
+    value = None if text is None else seconds(text)
+    if value == unit.longest_seconds or (value is None and text is not None):
+        return {}
+    return {"maximumExecutionTimeSeconds": value}
 
 
 def _pod_sets(want: tuple[PodSet, ...], unit: QueueUnit) -> dict[str, Any]:

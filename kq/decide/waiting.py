@@ -27,6 +27,8 @@ class Shape:
     head: OrderKey | None = None
     head_verdict: Problem | None = None
     rest_verdict: Problem | None = None
+    promised: dict[OrderKey, Problem] = field(default_factory=dict)
+    """Those for whom others give something back, and what they are told."""
     told: dict[Problem | None, set[OrderKey]] = field(default_factory=dict)
 
     @property
@@ -54,21 +56,26 @@ class Shape:
 
     def verdict(self, place: OrderKey) -> Problem | None:
         """What the last cycle found of the one at that place; None if there was no cycle yet."""
+        if place in self.promised:
+            return self.promised[place]
         return self.head_verdict if place == self.head else self.rest_verdict
 
     def untold(self) -> list[OrderKey]:
         """Those that were told something else than what holds now."""
-        if self.rest_verdict is None:
-            return []
+        special = dict(self.promised)
+        if self.head is not None and self.head_verdict is not None:
+            special.setdefault(self.head, self.head_verdict)
         others = [
-            place
-            for said, places in self.told.items()
-            if said != self.rest_verdict
-            for place in places
-            if place != self.head
+            place for place, verdict in special.items() if place not in self.told.get(verdict, ())
         ]
-        if self.head is not None and self.head not in self.told.get(self.head_verdict, ()):
-            others.append(self.head)
+        if self.rest_verdict is not None:
+            others += [
+                place
+                for said, places in self.told.items()
+                if said != self.rest_verdict
+                for place in places
+                if place not in special
+            ]
         return others
 
 
@@ -98,6 +105,7 @@ class WaitingList:
         self._untell(shape, place, told)
         if shape.head == place:
             shape.head = None
+        shape.promised.pop(place, None)
         if not shape.line:
             del self._shapes[shape.id]
 

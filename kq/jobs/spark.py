@@ -91,7 +91,9 @@ def _state(state: str, spec: Object, status: Object) -> JobState:
     if state in NOT_RUNNING:
         return JobState.PENDING
     if state in NOT_SUBMITTED:
-        return JobState.PENDING if _tries_again(spec, status) else JobState.FAILED
+        # One that is suspended goes on to be SUSPENDED: it was caught while it was being submitted.
+        goes_on = spec.get("suspend") is True or _tries_again(spec, status)
+        return JobState.PENDING if goes_on else JobState.FAILED
     return ENDED.get(state, JobState.RUNNING)
 
 

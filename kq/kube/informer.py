@@ -23,8 +23,8 @@ from kq.kube.watch import Absent, Event, Pauses, Relist, Resume, Skipped, WatchS
 
 WATCH_LIFE = (240.0, 300.0)
 """Seconds after which the server is asked to end a watch, at random between the two."""
-LOOK_AGAIN = 60.0
-"""Seconds between two looks for a kind that is not served."""
+LOOK_AGAIN = (2.0, 60.0)
+"""Seconds between the first two looks for a kind that is not served, doubled up to the second."""
 FAILURES_UNHEALTHY = 3
 _LIST_TIMEOUT = 60.0
 _COLLECTOR_THRESHOLDS = (50_000, 20, 50)
@@ -92,6 +92,7 @@ class Informer(Generic[V]):
         self._synced = asyncio.Event()
         self._generation = 0
         self._failures = 0
+        self._looks = 0
         self._clock: Callable[[], float] = monotonic
         self._heard_at: float | None = None
 
@@ -159,7 +160,7 @@ class Informer(Generic[V]):
                 self._failures = 0
                 if self._is_removed and len(self.lister) and await self._is_removed(self.kind):
                     self.forget_all()
-                await asyncio.sleep(LOOK_AGAIN)
+                await asyncio.sleep(self._pause_of_look())
                 return
             case Relist():
                 self._version = None
@@ -169,6 +170,13 @@ class Informer(Generic[V]):
         pause = max(pause, outcome.after or 0.0)
         log.warning("watch failed", kind=self.kind.kind, reason=outcome.reason, pause=pause)
         await asyncio.sleep(pause)
+
+    def _pause_of_look(self) -> float:
+        """Soon at first: an operator that is installed anew replaces its kind within seconds."""
+        first, longest = LOOK_AGAIN
+        pause = min(longest, first * 2.0 ** min(self._looks, 10))
+        self._looks += 1
+        return pause
 
     def _not_served(self, err: NotFound) -> Relist | Resume | Absent:
         if not self._optional:
@@ -199,6 +207,7 @@ class Informer(Generic[V]):
         page = await self._page("")
         version = page.version
         self._note_available(True)
+        self._looks = 0
         await self._take(page)
         while page.token:
             page = await self._page(page.token)

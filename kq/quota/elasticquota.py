@@ -1,16 +1,17 @@
 """ElasticQuotaV2: Koordinator's ElasticQuotas, a tree by parent labels (spec 11.3, 5.3, 15.4)."""
 
-import fnmatch
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from kq.core import keys
-from kq.core.messages import Reason, m4, m5, m7, m33
+from kq.core.keys import RECLAIM, spelled
+from kq.core.messages import Reason, m4, m7, m33
 from kq.core.model import NamespaceView, Quota
 from kq.core.options import QuotaOptions
-from kq.core.plugins import Level, Problem
-from kq.core.resources import Resources
+from kq.core.plugins import AutoMade, Level, Problem
+from kq.quota.byrequest import ByRequest
+from kq.quota.oversell import oversold
+from kq.quota.permission import barred
 from kq.quota.resolve import labelled_quota
 
 ROOT = "koordinator-root-quota"
@@ -18,7 +19,7 @@ WITHOUT_QUEUE = frozenset({ROOT, "koordinator-default-quota", "koordinator-syste
 
 
 @dataclass(frozen=True)
-class ElasticQuotas:
+class ElasticQuotas(ByRequest):
     """All ElasticQuotas at one moment; of two with one name the older counts (spec 4.2)."""
 
     quotas: Mapping[str, Quota]
@@ -48,24 +49,25 @@ class ElasticQuotas:
         known = self.quotas.get(quota)
         if known is None:
             return None
-        listed = known.annotations.get(keys.ALLOWED_NAMESPACES)
-        if listed is not None:
-            patterns = [each.strip() for each in listed.split(",") if each.strip()]
-            if any(fnmatch.fnmatchcase(namespace.name, _glob(each)) for each in patterns):
-                return None
-            return Problem(Reason.MISCONFIGURED, m5(namespace.name, quota))
         mapped = self._mapped(namespace) if self.options.enforce_namespaces else None
-        if mapped is None or mapped == quota or known.namespace == namespace.name:
-            return None
-        return Problem(Reason.MISCONFIGURED, m5(namespace.name, quota))
+        return barred(known, namespace, mapped, has_own=known.namespace == namespace.name)
 
     def names(self) -> Sequence[str]:
         """All quotas, by name."""
         return sorted(self.quotas)
 
+    def spellings(self, quota: str) -> Sequence[str]:
+        """Its name."""
+        return (quota,)
+
     def queue_of(self, quota: str) -> str:
         """The Queue has the quota's name."""
         return quota
+
+    def auto_made(self, queue: str) -> AutoMade | None:
+        """The quota of that name; Koordinator's own have a Queue only if a unit is to wait."""
+        known = self.quotas.get(queue)
+        return AutoMade(queue, known, on_demand=queue in WITHOUT_QUEUE) if known else None
 
     def _mapped(self, namespace: NamespaceView) -> str | None:
         """The quota of a namespace by spec 5.3 steps 2 and 3."""
@@ -120,12 +122,6 @@ class ElasticQuotas:
         return tuple(self._level(self.quotas[name]) for name in path)
 
     def _level(self, quota: Quota) -> Level:
-        limit = quota.limit
-        if self.options.oversell != 1:
-            limit = Resources.of({k: int(v * self.options.oversell) for k, v in limit.items()})
-        return Level(quota.name, limit, quota.minimum)
-
-
-def _glob(pattern: str) -> str:
-    """Only `*` is a wildcard."""
-    return pattern.replace("[", "[[]").replace("?", "[?]")
+        limit = oversold(quota.limit, self.options.oversell)
+        reclaim = spelled(quota.annotations, RECLAIM)
+        return Level(quota.name, limit, quota.minimum, reclaim=reclaim)

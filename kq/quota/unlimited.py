@@ -4,12 +4,13 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from kq.core.model import NamespaceView, Quota
 from kq.core.options import QuotaOptions
-from kq.core.plugins import Level, Problem
+from kq.core.plugins import AutoMade, Level, Problem
+from kq.quota.byrequest import ByRequest
 
 NAME = "default"
 
 
-class Unlimited:
+class Unlimited(ByRequest):
     """One quota without limits."""
 
     @classmethod
@@ -40,3 +41,11 @@ class Unlimited:
     def queue_of(self, quota: str) -> str:
         """`default`."""
         return NAME
+
+    def spellings(self, quota: str) -> Sequence[str]:
+        """Its name."""
+        return (quota,)
+
+    def auto_made(self, queue: str) -> AutoMade | None:
+        """The one."""
+        return AutoMade(NAME) if queue == NAME else None

@@ -1,10 +1,17 @@
 """Events on units, jobs, Queues and quotas (spec 18.4), in the recorder's terms."""
 
-from kq.core.kinds import ELASTIC_QUOTA, QUEUE, QUEUE_UNIT
+from kq.core.kinds import (
+    ELASTIC_QUOTA,
+    ELASTIC_QUOTA_TREE,
+    QUEUE,
+    QUEUE_UNIT,
+    RESOURCE_QUOTA,
+)
 from kq.core.model import JobView, Queue, QueueUnit, Quota
+from kq.core.quotaviews import QuotaTree, QuotaView, ResourceQuota
 from kq.kube.recorder import ObjectRef, Recorder
 
-Subject = JobView | QueueUnit | Queue | Quota
+Subject = JobView | QueueUnit | Queue | QuotaView
 
 
 def ref(subject: Subject) -> ObjectRef:
@@ -18,6 +25,10 @@ def ref(subject: Subject) -> ObjectRef:
             kind = QUEUE
         case Quota():
             kind = ELASTIC_QUOTA
+        case QuotaTree():
+            kind = ELASTIC_QUOTA_TREE
+        case ResourceQuota():
+            kind = RESOURCE_QUOTA
     return ObjectRef(kind.api_version, kind.kind, subject.namespace, subject.name, subject.uid)
 
 

@@ -5,12 +5,15 @@ from datetime import datetime
 
 from kq.core import codec, keys
 from kq.core.model import JobView, NamespaceView, PodSet, QueueUnit, Template
+from kq.core.plugins import Problem, label_of
 from kq.core.priority import DerivedPriority, derive
 from kq.decide.charge import request_of
+from kq.decide.fit import shortage
 from kq.decide.jobs import job_key
+from kq.decide.kinds import grows_anew
 from kq.decide.places import Place
 from kq.decide.situation import PodFacts, Rules, Situation
-from kq.decide.standing import queue_name
+from kq.decide.standing import named_quota, queue_name
 from kq.decide.unitspec import suffix_of, unit_name
 from kq.jobs.children import claimed_maker
 from kq.jobs.remarks import min_resources_missing
@@ -67,12 +70,15 @@ class Gatherer:
             managed=unit is not None or (not is_child and self._is_managed(job, quota)),
             false_claim=unit is None and not is_child and claimed_maker(job) is not None,
             quota=quota,
+            quota_label=(quota and label_of(self._hub.book.quotas, quota)) or "",
             queue=self._queue(job, unit, quota),
             pod_sets=tuple(self._filled(job, each) for each in job.pod_sets),
             priority=self._priority(job),
             rules=self._rules,
             first_run=self._first_runs.get(job.kind.kind),
             may_hold_at=may_hold_at,
+            taken=self._hub.book.takings.of(unit.key) if unit is not None else None,
+            outgrown=self._is_outgrown(job, unit, quota),
         )
 
     def place_of(self, job: JobView) -> Place | None:
@@ -90,7 +96,12 @@ class Gatherer:
         pod_sets = tuple(self._filled(job, each) for each in job.pod_sets)
         priority = self._priority(job).value or 0
         order = (-priority, job.created.timestamp(), f"{job.namespace}/{self._unit_name(job)}")
-        return Place(self._queue(job, None, quota), order, quota, request_of(pod_sets))
+        return Place(
+            self._queue(job, None, quota),
+            order,
+            quota,
+            request_of(pod_sets, quota, self._hub.book.quotas),
+        )
 
     def _unit_name(self, job: JobView) -> str:
         return unit_name(job, suffix_of(job) if self._suffixes else "")
@@ -102,7 +113,7 @@ class Gatherer:
         """By spec 5.3; a unit that holds quota keeps its own, as does one whose job lost it."""
         kept = None
         if unit is not None:
-            kept = next((unit.labels[k] for k in keys.QUOTA_LABELS if unit.labels.get(k)), None)
+            kept = named_quota(unit, self._hub.book.around)
             if kept and unit.holds_quota:
                 return kept
         found = self._hub.book.quotas.quota_of(job.labels, self._namespace(job.namespace))
@@ -128,6 +139,21 @@ class Gatherer:
             ending=group.ending,
             stuck=group.lingering and group.live == 0,
         )
+
+    def _is_outgrown(self, job: JobView, unit: QueueUnit | None, quota: str | None) -> bool:
+        """Whether a new run of it does not fit beside what all others have in use."""
+        if unit is None or quota is None or not grows_anew(job, unit):
+            return False
+        book = self._hub.book
+        chain, own = book.quotas.chain(quota), book.usage.charge_of(unit.key)
+        if isinstance(chain, Problem):
+            return False
+        request = request_of(unit.pod_sets, quota, book.quotas)
+
+        def used(level: str, resource: str) -> int:
+            return book.usage.of(level).get(resource, 0) - own.get(resource)
+
+        return shortage(chain, request, used) is not None
 
     def _is_managed(self, job: JobView, quota: str | None) -> bool:
         """Spec 5.1, for a job that has no unit yet and is no child."""

@@ -11,8 +11,8 @@ from datetime import datetime
 import structlog
 
 from kq.core import messages, wire
-from kq.core.model import Condition, Phase, QueueUnit
-from kq.decide.conditions import admitted
+from kq.core.model import Phase, QueueUnit
+from kq.decide.conditions import readmitted
 from kq.decide.places import told_by
 from kq.decide.standing import quota_of
 from kq.kube.errors import Indeterminate, NotFound
@@ -96,10 +96,6 @@ class GrantsReconciler:
 
 def grant_patch(unit: QueueUnit, grant: QueueUnit) -> dict[str, object]:
     """The status patch of a grant; an eviction of before is over (spec 9.8)."""
-    conditions = admitted(messages.S2)
-    evicted = unit.condition("Evicted")
-    if evicted is not None and evicted.status:
-        conditions.append(Condition("Evicted", False, "QuotaReserved", messages.S2))
     now = grant.allocated
     if now is None:
         raise ValueError(f"grant of {unit.key} has no time")
@@ -108,7 +104,7 @@ def grant_patch(unit: QueueUnit, grant: QueueUnit) -> dict[str, object]:
         now,
         phase=Phase.DEQUEUED,
         message=messages.S2,
-        conditions=conditions,
+        conditions=readmitted(unit, messages.S2),
         grants=grant.grants,
         granted=True,
         pods=(0, 0),

@@ -87,6 +87,10 @@ class Hub:
         for key in self.book.take_to_tell():
             namespace, _, name = key.partition("/")
             self.queues.units.add(Request(namespace, name))
+        for key in self.book.takings.take_news():
+            victim = self.book.units.get(key)
+            if victim is not None:
+                self.enqueue_job_of(victim)
 
     def wrote(self, unit: QueueUnit, sending: Sending) -> None:
         """The API server answered our write of a unit with this."""

@@ -9,9 +9,10 @@ from msgspec.structs import replace
 from kq.core import keys
 from kq.core.messages import S13, s14
 from kq.core.model import JobView, Phase, QueueUnit
-from kq.decide.actions import Action, PatchStatus, TellJob, TellUnit
+from kq.decide.actions import Action, PatchStatus, TellJob
 from kq.decide.ending import plan_orphan
 from kq.decide.jobs import job_key
+from kq.decide.kinds import HOLDS_LOCK
 from kq.decide.plan import plan_job
 from kq.decide.situation import Situation
 from kq.metrics import SchedulingMetrics
@@ -22,7 +23,7 @@ from kq.reconcile.gather import Gatherer
 from kq.reconcile.hub import Hub
 from kq.reconcile.strikes import Strikes
 
-EVICTION_EVENTS = ("Deactivated", "Evicted")
+MOST_TOLD = 4096
 ORPHAN_GRACE = 5.0
 """Seconds that garbage collection gets to remove a unit with its job."""
 
@@ -58,6 +59,8 @@ class JobReconciler:
         self._missing_since: dict[Request, float] = {}
         self._running_since: dict[str, datetime] = {}
         self._defied: dict[str, datetime] = {}
+        self._told: dict[str, None] = {}
+        self._held: dict[str, datetime] = {}
 
     async def reconcile(self, request: Request) -> Result:
         """One job; `request.kind` says of which kind."""
@@ -83,9 +86,12 @@ class JobReconciler:
             job, unit, self._clock(), self._strikes.may_hold_at(job.uid)
         )
         now = replace(
-            now, running_since=self._runs_since(now), defied_since=self._defied_since(now)
+            now,
+            running_since=self._runs_since(now),
+            defied_since=self._defied_since(now),
+            held_since=self._held_since(now),
         )
-        actions = plan_job(now)
+        actions = [each for each in plan_job(now) if self._is_news(each)]
         result = await self._executor.execute(actions)
         self._strikes.note(job.uid, actions, now.now)
         queue = self._hub.book.queue_of(unit.key)
@@ -108,6 +114,24 @@ class JobReconciler:
             return None
         return self._defied.setdefault(now.job.uid, now.now)
 
+    def _held_since(self, now: Situation) -> datetime | None:
+        """Since when a job that holds quota has had pods although it is suspended."""
+        if now.unit is None or not (now.unit.holds_quota and now.job.suspended and now.pods.live):
+            self._held.pop(now.job.uid, None)
+            return None
+        return self._held.setdefault(now.job.uid, now.now)
+
+    def _is_news(self, action: Action) -> bool:
+        """False for an event on what lasts that was written already."""
+        match action:
+            case TellJob(reason=reason, job=job) if reason == HOLDS_LOCK:
+                told = job.uid in self._told
+                self._told[job.uid] = None
+                if len(self._told) > MOST_TOLD:
+                    del self._told[next(iter(self._told))]
+                return not told
+        return True
+
     def _count(self, actions: Sequence[Action], now: Situation, queue: str) -> None:
         """What was done, in the metrics."""
         for each in actions:
@@ -116,8 +140,8 @@ class JobReconciler:
                     self._metrics.slipped_jobs.labels(job.kind.kind).inc()
                 case TellJob(reason="HoldIneffective", job=job):
                     self._metrics.hold_ineffective.labels(job.kind.kind).inc()
-                case TellUnit(reason=reason) if reason in EVICTION_EVENTS:
-                    self._metrics.evictions.labels(queue, reason).inc()
+                case PatchStatus(unit=unit, patch=patch) if _evicted(unit, patch):
+                    self._metrics.evictions.labels(queue, _evicted(unit, patch)).inc()
                 case PatchStatus(unit=unit, patch=patch) if _starts(unit, patch):
                     waited = now.now - (unit.allocated or now.now)
                     self._metrics.start.labels(queue).observe(max(0.0, waited.total_seconds()))
@@ -155,3 +179,13 @@ class JobReconciler:
 def _starts(unit: QueueUnit, patch: Mapping[str, Any]) -> bool:
     """Whether the unit is told that its job runs now."""
     return unit.phase is Phase.DEQUEUED and patch["status"].get("phase") == Phase.RUNNING
+
+
+def _evicted(unit: QueueUnit, patch: Mapping[str, Any]) -> str:
+    """For what reason of spec 9.8 its grants are taken back from now on; none if not so."""
+    known = unit.condition("Evicted")
+    for each in patch["status"].get("conditions", ()):
+        if each["type"] == "Evicted" and each["status"] == "True":
+            is_known = known is not None and known.status and known.reason == each["reason"]
+            return "" if is_known else str(each["reason"])
+    return ""

@@ -1,12 +1,13 @@
 """Makes, follows and removes the Queues of quotas, and reports quotas that are wrong."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import structlog
 
 from kq.core.kinds import QUEUE
 from kq.core.model import Queue, Quota
-from kq.decide import autoqueue, quotafaults
+from kq.decide import autoqueue
+from kq.decide.quotafaults import Fault
 from kq.kube.client import Client
 from kq.kube.errors import AlreadyExists, NotFound
 from kq.kube.store import Lister
@@ -18,7 +19,10 @@ log = structlog.get_logger()
 
 
 class QuotasReconciler:
-    """One quota by name and its auto-made Queue (spec 3.3-3.8)."""
+    """One Queue by name, and the quota that it is made for (spec 3.3-3.8).
+
+    `faults` tells what is wrong with the quotas that are told of beside that Queue.
+    """
 
     def __init__(
         self,
@@ -27,8 +31,7 @@ class QuotasReconciler:
         hub: Hub,
         teller: Teller,
         queues: Lister[Queue],
-        same_name: Callable[[str], list[Quota]],
-        children: Callable[[str], list[Quota]],
+        faults: Callable[[str], Iterable[Fault]],
         namespace: str,
         default_policy: str,
     ) -> None:
@@ -36,44 +39,27 @@ class QuotasReconciler:
         self._hub = hub
         self._teller = teller
         self._queues = queues
-        self._same_name = same_name
-        self._children = children
+        self._faults = faults
         self._namespace = namespace
         self._default_policy = default_policy
-        self._reported: dict[str, tuple[str, ...]] = {}
+        self._reported: dict[tuple[str, str, str], tuple[str, ...]] = {}
 
     async def reconcile(self, request: Request) -> Result:
-        """The Queue of the quota with that name."""
-        named = self._same_name(request.name)
-        quota = min(named, key=lambda each: (each.created, each.namespace), default=None)
-        queue = self._queues.get(self._namespace, request.name)
-        if quota is None:
-            await self._plain(request.name, queue)
-            return Result()
-        for other in named:
-            if other is not quota:
-                text = f"quota {quota.name} exists in namespace {quota.namespace} already"
-                self._report(other, "DuplicateQuota", (text,))
-        chain = self._hub.book.quotas.chain(quota.name)
-        texts = quotafaults.faults(quota, self._children(quota.name), chain)
-        self._report(quota, "InvalidQuota", texts)
-        if quota.name not in autoqueue.WITHOUT_QUEUE:
-            await self._ensure(quota, queue)
+        """The Queue of that name, and what is wrong with the quota that it is made for."""
+        name = request.name
+        for fault in self._faults(name):
+            self._report(name, fault)
+        queue = self._queues.get(self._namespace, name)
+        made = self._hub.book.quotas.auto_made(name)
+        if made is None:
+            if queue is not None:
+                await self._without_quota(queue)
+        elif queue is None:
+            if not made.on_demand or self._hub.book.places.at_queue(name):
+                await self._create(made.follows or name)
+        elif made.follows is not None and autoqueue.is_auto_made(queue):
+            await self._follow(queue, made.follows)
         return Result()
-
-    async def _plain(self, name: str, queue: Queue | None) -> None:
-        """A name without a quota object: the one Queue of no quota plugin, or a quota is gone."""
-        if name in self._hub.book.quotas.names():
-            if queue is None:
-                await self._create(name)
-        elif queue is not None:
-            await self._without_quota(queue)
-
-    async def _ensure(self, quota: Quota, queue: Queue | None) -> None:
-        if queue is None:
-            await self._create(quota)
-        elif autoqueue.is_auto_made(queue):
-            await self._follow(queue, quota)
 
     async def _create(self, quota: Quota | str) -> None:
         body = autoqueue.new_queue(quota, self._namespace, self._default_policy)
@@ -114,10 +100,12 @@ class QuotasReconciler:
             return
         log.info("queue deleted", queue=queue.name)
 
-    def _report(self, quota: Quota, reason: str, texts: tuple[str, ...]) -> None:
+    def _report(self, queue: str, fault: Fault) -> None:
         """Each once for as long as it stays."""
-        known = self._reported.get(f"{quota.uid} {reason}", ())
-        for text in texts:
+        key = (queue, fault.about.uid, fault.reason)
+        known = self._reported.pop(key, ())
+        for text in fault.texts:
             if text not in known:
-                self._teller.tell(quota, True, reason, text)
-        self._reported[f"{quota.uid} {reason}"] = texts
+                self._teller.tell(fault.about, True, fault.reason, text)
+        if fault.texts:
+            self._reported[key] = fault.texts

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from kq.core.plugins import Problem
-from kq.core.resources import CPU, Resources
+from kq.core.plugins import Level, Problem, own_levels
+from kq.core.resources import Resources, in_base_units, plain
 from kq.decide.book import Book
 from kq.metrics import Sample
 
@@ -19,13 +19,23 @@ def samples(book: Book) -> Iterator[Sample]:
         yield "kq_admitted_units", (name,), admitted
     for name in book.quotas.names():
         chain = book.quotas.chain(name)
-        level = None if isinstance(chain, Problem) or not chain else chain[0]
-        limit, minimum = (level.limit, level.minimum) if level else (Resources({}), Resources({}))
-        yield from _amounts("kq_quota_limit", name, limit)
-        yield from _amounts("kq_quota_min", name, minimum)
-        yield from _amounts("kq_quota_usage", name, Resources(book.usage.of(name)))
+        if isinstance(chain, Problem) or not chain:
+            yield from _amounts("kq_quota_usage", name, Resources(book.usage.of(name)))
+            continue
+        for level in own_levels(chain):
+            yield from _amounts("kq_quota_limit", level.name, level.limit)
+            yield from _amounts("kq_quota_min", level.name, level.minimum)
+            yield from _amounts("kq_quota_usage", level.name, _counted(book, level))
+
+
+def _counted(book: Book, level: Level) -> Resources:
+    """What counts at a level; of one beside others, what it limits."""
+    used = book.usage.of(level.name)
+    if not level.beside:
+        return Resources(used)
+    return Resources({name: used.get(name, 0) for name in level.limit})
 
 
 def _amounts(metric: str, quota: str, amounts: Resources) -> Iterator[Sample]:
     for resource, amount in amounts.items():
-        yield metric, (quota, resource), amount / 1000 if resource == CPU else float(amount)
+        yield metric, (quota, plain(resource)), in_base_units(resource, amount)

@@ -8,8 +8,8 @@ from kq.core import codec, messages
 from kq.core.kinds import QUEUE
 from kq.core.messages import Reason
 from kq.core.model import Condition, Queue
-from kq.core.plugins import Problem
-from kq.core.resources import Resources
+from kq.core.plugins import Problem, own_levels
+from kq.core.resources import Resources, plain
 from kq.decide import queuesettings
 from kq.kube.client import Client
 from kq.kube.errors import NotFound
@@ -118,12 +118,15 @@ class StatusReconciler:
         return patch
 
     def _usage(self, queue: str) -> dict[str, str]:
-        """What the quota of that name has in use, as far as it limits it."""
-        chain = self._hub.book.quotas.chain(queue)
-        if isinstance(chain, Problem) or not chain:
-            return {}
-        used = self._hub.book.usage.of(queue)
-        return Resources.of({name: used.get(name, 0) for name in chain[0].limit}).to_wire()
+        """What the Queue's quota has in use, as far as it limits it; of several the most."""
+        made = self._hub.book.quotas.auto_made(queue)
+        chain = self._hub.book.quotas.chain(made.quota) if made is not None else ()
+        used: dict[str, int] = {}
+        for level in () if isinstance(chain, Problem) else own_levels(chain):
+            of_level = self._hub.book.usage.of(level.name)
+            for name in level.limit:
+                used[plain(name)] = max(used.get(plain(name), 0), of_level.get(name, 0))
+        return Resources.of(used).to_wire()
 
     def _items_patch(self, queue: Queue) -> dict[str, Any]:
         """The line, if it differs and its own interval is over (spec 3.9)."""
@@ -164,7 +167,8 @@ class StatusReconciler:
         """Whether units of the Queue can start (spec 3.1)."""
         if queue.stop_policy in ("Hold", "HoldAndDrain"):
             return Condition("Active", False, "Stopped", messages.m22(queue.name))
-        chain = self._hub.book.quotas.chain(queue.name)
+        made = self._hub.book.quotas.auto_made(queue.name)
+        chain = self._hub.book.quotas.chain(made.quota if made is not None else queue.name)
         if isinstance(chain, Problem) and chain.reason in (Reason.NOT_FOUND, Reason.INVALID):
             return Condition("Active", False, chain.reason, chain.message)
         known = not queue.policy or queue.policy in self._policies

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from kq.core import wire
 from kq.core.messages import Reason
-from kq.core.model import Condition, Phase, QueueUnit
+from kq.core.model import Condition, Phase, QueueUnit, Requeue
 from kq.core.plugins import Problem
 from kq.decide.places import told_by
 from kq.kube.errors import NotFound
@@ -76,4 +76,5 @@ def waiting_patch(unit: QueueUnit, verdict: Problem, now: datetime) -> dict[str,
         phase=None if unit.phase is None else Phase.ENQUEUED,
         message=verdict.message,
         conditions=[Condition("QuotaReserved", False, verdict.reason, verdict.message)],
+        requeue=Requeue() if verdict.reason == Reason.INACTIVE else None,
     )

@@ -5,9 +5,12 @@ or five times; of all that its plan needs the first pod that runs, the end, and 
 counts.
 """
 
+from collections.abc import Sequence
+
 import msgspec
 
-from kq.core.model import JobView, Phase, PodView, QueueUnit
+from kq.core.model import JobView, Phase, PodView, QueueUnit, Quota
+from kq.core.quotaviews import QuotaTree, QuotaView, ResourceQuota, queue_name
 
 NOW = 0.0
 COUNTS = 10.0
@@ -45,6 +48,46 @@ def pod_matters(
     if unit.phase is Phase.DEQUEUED:
         return NOW if new is not None and new.phase == "Running" else None
     return COUNTS
+
+
+def quota_matters(old: QuotaView | None, new: QuotaView | None) -> bool:
+    """Whether anything follows from this change; a ResourceQuota is written for every pod."""
+    if not isinstance(old, ResourceQuota) or not isinstance(new, ResourceQuota):
+        return True
+    return msgspec.structs.replace(old, resource_version=new.resource_version) != new
+
+
+def queues_of(quota: QuotaView | None) -> Sequence[str]:
+    """The names of the Queues that may follow such a quota, or tell what is wrong with it."""
+    match quota:
+        case None:
+            return ()
+        case Quota():
+            return [name for name in (quota.name, quota.parent) if name]
+        case QuotaTree():
+            return [queue_name(node.name) for node in quota.nodes]
+        case ResourceQuota():
+            return [quota.namespace]
+
+
+def structure_of(quota: QuotaView | None) -> object:
+    """What of a quota decides where units stand and what they count for; not its amounts."""
+    match quota:
+        case None:
+            return None
+        case Quota():
+            return (
+                quota.parent,
+                quota.is_parent,
+                quota.annotations,
+                quota.namespace,
+                quota.created,
+            )
+        case QuotaTree():
+            nodes = [(each.name, each.annotations, each.namespaces) for each in quota.nodes]
+            return (quota.created, nodes)
+        case ResourceQuota():
+            return (sorted(quota.limit), quota.scopes)
 
 
 def _runs_on_grant(job: JobView, unit: QueueUnit) -> bool:

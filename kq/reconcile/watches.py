@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kq.core.classviews import PriorityClass, Raw
-from kq.core.model import JobView, NamespaceView, PodView, Queue, QueueUnit, Quota
+from kq.core.model import JobView, NamespaceView, PodView, Queue, QueueUnit
+from kq.core.quotaviews import QuotaView
 from kq.kube.informer import Informer
 
 BY_NAMESPACE = "namespace"
@@ -21,7 +22,7 @@ class Watches:
 
     units: Informer[QueueUnit]
     queues: Informer[Queue]
-    quotas: Informer[Quota]
+    quotas: Informer[QuotaView]
     namespaces: Informer[NamespaceView]
     pods: Informer[PodView]
     jobs: Mapping[str, Informer[JobView]]
@@ -44,3 +45,8 @@ class Watches:
             self.pods,
             self.units,
         )
+
+
+def by_namespace(view: Raw) -> tuple[str, ...]:
+    """The index of small objects by namespace."""
+    return (view.namespace,)

@@ -8,22 +8,24 @@ import asyncio
 from collections.abc import Callable, Iterable
 
 from kq.core.classviews import PriorityClass, Raw
-from kq.core.model import JobView, NamespaceView, PodView, Queue, QueueUnit, Quota
+from kq.core.model import JobView, NamespaceView, PodView, Queue, QueueUnit
 from kq.core.plugins import QuotaPlugin
+from kq.core.quotaviews import QuotaView
 from kq.decide.jobs import named_job
 from kq.decide.kin import owner_of
 from kq.decide.places import Place
 from kq.kube.replica import Change
+from kq.reconcile import wakes
 from kq.reconcile.controller import Request
 from kq.reconcile.family import Family
 from kq.reconcile.hub import Hub
-from kq.reconcile.wakes import job_matters, pod_matters
+from kq.reconcile.pods import GONE
 from kq.reconcile.watches import Watches
 
 LONGEST_UNSEEN = 300.0
 """Seconds for which pods count that no watch has shown, of a job that is gone."""
 
-QuotaMaker = Callable[[Iterable[Quota]], QuotaPlugin]
+QuotaMaker = Callable[[Iterable[QuotaView]], QuotaPlugin]
 PlaceOf = Callable[[JobView], Place | None]
 """Where the unit of a job will stand that has none yet."""
 
@@ -34,7 +36,10 @@ def nowhere(job: JobView) -> Place | None:
 
 
 class Wiring:
-    """Connects informers to the book and the work queues."""
+    """Connects informers to the book and the work queues.
+
+    `classes_count`: what pods count for may depend on which PriorityClass is the default.
+    """
 
     def __init__(
         self,
@@ -46,7 +51,9 @@ class Wiring:
         namespace: str,
         forget_queue: Callable[[str], None],
         pods_limit: float,
+        classes_count: bool = False,
     ) -> None:
+        self._classes_count = classes_count
         self._pods_limit = pods_limit or LONGEST_UNSEEN
         self._watches = watches
         self._family = family
@@ -83,7 +90,7 @@ class Wiring:
         self._place_of = place_of
         self._moved = True
         self._set_quotas()
-        for name in self._hub.book.quotas.names():
+        for name in map(self._hub.book.quotas.queue_of, self._hub.book.quotas.names()):
             self._hub.queues.quotas.add(Request("", name))
         for job in self._family.jobs():
             self._expect(job)
@@ -108,11 +115,12 @@ class Wiring:
         elif not book.saw(change.new):
             # The echo of a write of ours, which has woken all that it concerns.
             self._look_at_grant(view)
+            self._queue_maybe_due(view)
             return
         self._hub.status_due(before)
         self._hub.status_due(book.queue_of(view.key))
         self._hub.enqueue_job_of(view)
-        self._queue_maybe_empty(view)
+        self._queue_maybe_due(view)
         self._look_at_grant(view)
         self._hub.pump()
 
@@ -123,10 +131,12 @@ class Wiring:
         if grant is not None and grant.resource_version != unit.resource_version:
             self._hub.queues.grants.add(Request(unit.namespace, unit.name))
 
-    def _queue_maybe_empty(self, unit: QueueUnit) -> None:
-        """With its last unit goes the Queue of a quota that is gone (spec 3.8)."""
-        if unit.queue and unit.queue not in self._hub.book.quotas.names():
-            self._hub.queues.quotas.add(Request("", unit.queue))
+    def _queue_maybe_due(self, unit: QueueUnit) -> None:
+        """Queues come with their first unit (spec 3.3), or go with the last (3.8)."""
+        book = self._hub.book
+        for queue in {unit.queue, book.queue_of(unit.key) or ""} - {""}:
+            if (book.quotas.auto_made(queue) is None) == (queue in book.queues):
+                self._hub.queues.quotas.add(Request("", queue))
 
     def _queue(self, change: Change[Queue]) -> None:
         queue = change.new or change.old
@@ -144,14 +154,15 @@ class Wiring:
         self._hub.status_due(queue.name)
         self._hub.pump()
 
-    def _quota(self, change: Change[Quota]) -> None:
-        if change.old is not None and change.new is not None:
-            self._moved |= _structure(change.old) != _structure(change.new)
-        else:
-            self._moved = True
+    def _quota(self, change: Change[QuotaView]) -> None:
+        if not wakes.quota_matters(change.old, change.new):
+            return
+        self._moved |= wakes.structure_of(change.old) != wakes.structure_of(change.new)
         for quota in (change.old, change.new):
-            if quota is not None:
-                self._quotas_changed |= {name: None for name in (quota.name, quota.parent) if name}
+            self._quotas_changed |= dict.fromkeys(wakes.queues_of(quota))
+        self._quotas_maybe_due()
+
+    def _quotas_maybe_due(self) -> None:
         if self._quotas_due is None:
             # Many quotas may change in one turn of the loop: count with them all at once.
             self._quotas_due = asyncio.get_running_loop().call_soon(self._set_quotas)
@@ -182,15 +193,16 @@ class Wiring:
         pod = change.new or change.old
         if pod is None:
             return
+        jobs = self._hub.book.jobs
+        root = jobs.root(owner_of(pod))  # of its last pod the book forgets whose it was
         if change.new is not None:
             self._hub.book.saw(change.new)
         else:
             self._hub.book.lost(pod)
         if change.new is not None and change.new.deleted_at is not None:
             self._hub.queues.pods.add(Request(pod.namespace, pod.name))
-        jobs = self._hub.book.jobs
-        for unit in jobs.units_of(jobs.root(owner_of(pod))):
-            seconds = pod_matters(change.old, change.new, self._job_of(unit), unit)
+        for unit in jobs.units_of(root):
+            seconds = wakes.pod_matters(change.old, change.new, self._job_of(unit), unit)
             if seconds is not None:
                 self._hub.enqueue_job_of(unit, seconds)
         self._hub.pump()
@@ -209,8 +221,11 @@ class Wiring:
         else:
             self._gone(job)
         self._look_at_parent(job)
+        self._look_at_root(change)
         unit = next(iter(self._hub.book.jobs.units_of(job.uid)), None)
-        matters = job_matters(change.old, change.new, unit) or self._hub.written.awaits(change.old)
+        matters = wakes.job_matters(change.old, change.new, unit) or self._hub.written.awaits(
+            change.old
+        )
         if matters and not (new is not None and self._expect(new)):
             self._enqueue(job)
         self._hub.pump()
@@ -224,6 +239,7 @@ class Wiring:
         else:
             self._hub.book.lost_child(child)
         self._look_at_parent(child)
+        self._look_at_root(change)
         self._hub.pump()
 
     def _look_at_parent(self, child: JobView) -> None:
@@ -234,12 +250,20 @@ class Wiring:
                 self._hub.book.saw(job)
                 self._hub.queues.job.add(parent)
 
+    def _look_at_root(self, change: Change[JobView]) -> None:
+        """Pods of a new child may have been seen before it."""
+        if change.old is None and change.new is not None:
+            jobs = self._hub.book.jobs
+            for unit in jobs.units_of(jobs.root(change.new.uid)):
+                self._hub.enqueue_job_of(unit)
+
     def _gone(self, job: JobView) -> None:
         """What it may have left behind counts until the pods are known, or for a while."""
         book = self._hub.book
         book.lost(job, self._watches.jobs[job.kind.kind].reached)
         book.saw_pods(self._watches.pods.reached)
         if book.jobs.claim(job.uid) is not None:
+            self._hub.queues.pods.add(Request(job.namespace, job.uid, GONE))
             asyncio.get_running_loop().call_later(self._pods_limit, self._forgive, job.uid)
 
     def _forgive(self, uid: str) -> None:
@@ -251,8 +275,12 @@ class Wiring:
             self._hub.pump()
 
     def _class_changed(self, change: Change[PriorityClass] | Change[Raw]) -> None:
-        if not change.initial:
-            self._look_at_jobs(self._holds_nothing)
+        if change.initial:
+            return
+        if self._classes_count:
+            self._moved = True
+            self._quotas_maybe_due()
+        self._look_at_jobs(self._holds_nothing)
 
     def _limits_changed(self, change: Change[Raw]) -> None:
         view = change.new or change.old
@@ -272,13 +300,3 @@ class Wiring:
 
     def _enqueue(self, job: JobView) -> None:
         self._hub.queues.job.add(Request(job.namespace, job.name, job.kind.kind))
-
-
-def by_namespace(view: Raw) -> tuple[str, ...]:
-    """The index of small objects by namespace."""
-    return (view.namespace,)
-
-
-def _structure(quota: Quota) -> tuple[object, ...]:
-    """What of a quota decides where units stand; not its amounts."""
-    return (quota.parent, quota.is_parent, quota.annotations, quota.namespace, quota.created)

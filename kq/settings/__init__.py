@@ -4,7 +4,15 @@ Belongs here: the sections with their defaults, and reading them from a mapping.
 flags and environment (`cli`), which are laid over them.
 """
 
-from kq.settings.parse import number, parse
+from kq.settings.parse import QUOTA_PLUGINS, number, parse
 from kq.settings.sections import ApiSettings, BypassSettings, JobSettings, Settings
 
-__all__ = ["ApiSettings", "BypassSettings", "JobSettings", "Settings", "number", "parse"]
+__all__ = [
+    "QUOTA_PLUGINS",
+    "ApiSettings",
+    "BypassSettings",
+    "JobSettings",
+    "Settings",
+    "number",
+    "parse",
+]

@@ -4,6 +4,7 @@ import difflib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
+from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -12,7 +13,10 @@ from kq.settings.sections import Settings
 
 API_VERSION = "scheduling.k8s.io/v1"
 KIND = "KoordQueueConfiguration"
-QUOTA_PLUGINS = ("ElasticQuotaV2",)
+QUOTA_PLUGINS = ("ElasticQuotaV2", "ElasticQuota", "ResourceQuota")
+PROTECTION = "defaultReclaimProtectTime"
+DURATIONS = ("Seconds", "Timeout")
+"""What the keys of durations end in."""
 OTHER_PLUGINS = ("Priority", "DefaultGroup", "defaultgroup")
 
 
@@ -25,7 +29,7 @@ def parse(body: object, *, install_namespace: str = "koord-queue") -> Settings:
     _check_type(body)
     sections = {each.name: each.default_factory for each in fields(Settings) if _is_section(each)}
     known = {*sections, "apiVersion", "kind", "plugins", "pluginConfigs"}
-    known |= {"defaultReclaimProtectTime"}
+    known |= {PROTECTION}
     values: dict[str, Any] = {}
     for key, value in body.items():
         if key not in known:
@@ -33,8 +37,22 @@ def parse(body: object, *, install_namespace: str = "koord-queue") -> Settings:
         if key in sections:
             values[key] = _section(sections[key], value, str(key))
     return Settings(
-        **values, quotaPlugin=quota_plugin(body.get("plugins")), installNamespace=install_namespace
+        **values,
+        quotaPlugin=quota_plugin(body.get("plugins")),
+        installNamespace=install_namespace,
+        defaultReclaimProtectTime=protection(body.get(PROTECTION)),
     )
+
+
+def protection(value: object) -> timedelta:
+    """A Go duration, or nanoseconds as the reference has it (spec 13.8)."""
+    if value is None:
+        return timedelta(0)
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63:
+        return timedelta(microseconds=value // 1000)
+    if isinstance(value, str):
+        return timedelta(seconds=seconds(value, PROTECTION))
+    raise ConfigError(f"{PROTECTION} is {value!s:.60}, not a duration such as 90s or 1m30s")
 
 
 def quota_plugin(plugins: object) -> str:
@@ -102,7 +120,7 @@ def _value(known: Any, value: object, path: str) -> Any:
 
 def number(default: int | float | Decimal, value: object, path: str) -> Any:
     """A number of the default's type, 0 or more; whole seconds also as Go durations (`1m30s`)."""
-    if isinstance(default, int) and isinstance(value, str) and path.endswith("Seconds"):
+    if isinstance(default, int) and isinstance(value, str) and path.endswith(DURATIONS):
         return seconds(value, path)
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise ConfigError(f"{path} is {value!s:.60}, not a number of 0 or more")

@@ -1,20 +1,19 @@
 """The sections of the configuration: one frozen dataclass each, defaults of spec 16.4."""
 
 from dataclasses import dataclass, field
-from decimal import Decimal
-from typing import Any
+from datetime import timedelta
 
 from kq.core.keys import EXCLUDED_NAMESPACES
-from kq.core.options import QuotaOptions, Selection
+from kq.core.options import QuotaOptions, Selection, TakingOptions
 from kq.jobs.options import JobOptions
+from kq.settings.choices import one_of
+from kq.settings.quotas import QuotaSettings
 
 _POLICIES = ("Priority", "Block", "Intelligent")
 _NAMESPACES = ("all", "labelled")
 _UNMATCHED = ("ignore", "hold", "reject")
 _SLIPPED = ("suspend", "count", "ignore")
 _FAILURE = ("Ignore", "Fail")
-_PARENTS = ("refuse", "allow")
-_FOREIGN = ("ignore", "count")
 _NAMESPACE_QUOTA = ("enforce", "default")
 _MISSING = ("estimate", "zero", "hold", "reject")
 _UNSUSPENDABLE = ("reject", "ignore")
@@ -23,15 +22,24 @@ _LEVELS = ("debug", "info", "warning", "error")
 _FORMATS = ("json", "console")
 
 
-def one_of(*values: str) -> Any:
-    """A field whose value is one of these; the first is the default."""
-    return field(default=values[0], metadata={"values": values})
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KindSettings:
+    """Jobs of one kind (spec 9.6, 9.12)."""
+
+    runningTimeout: int = 0
+    """Takes grants back from a job that does not run after that time; 0: never."""
+    backoffTimeout: int = 60
+    """How long it then waits at first; twice as long each time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkflowSettings:
     """Argo Workflows (spec 8.16)."""
 
+    runningTimeout: int = 0
+    """As of other kinds."""
+    backoffTimeout: int = 60
+    """As of other kinds."""
     missingMinResources: str = one_of(*_MISSING)
     """What a Workflow without min-resources asks for."""
 
@@ -40,6 +48,10 @@ class WorkflowSettings:
 class RayJobSettings:
     """RayJobs (spec 8.13)."""
 
+    runningTimeout: int = 0
+    """As of other kinds."""
+    backoffTimeout: int = 60
+    """As of other kinds."""
     unsuspendable: str = one_of(*_UNSUSPENDABLE)
     """What becomes of a RayJob that KubeRay cannot suspend."""
 
@@ -72,8 +84,28 @@ class JobSettings:
     """A release removes scheduling.x-k8s.io/suspend instead of setting it false (spec 8.4)."""
     unitSuffixes: bool = True
     """Whether names of units tell the kind of their jobs (spec 8.1, 8.4)."""
+    job: KindSettings = field(default_factory=KindSettings)
+    tfjob: KindSettings = field(default_factory=KindSettings)
+    pytorchjob: KindSettings = field(default_factory=KindSettings)
+    mpijob: KindSettings = field(default_factory=KindSettings)
+    xgboostjob: KindSettings = field(default_factory=KindSettings)
+    paddlejob: KindSettings = field(default_factory=KindSettings)
+    sparkapp: KindSettings = field(default_factory=KindSettings)
     workflow: WorkflowSettings = field(default_factory=WorkflowSettings)
     rayjob: RayJobSettings = field(default_factory=RayJobSettings)
+    raycluster: KindSettings = field(default_factory=KindSettings)
+    jobset: KindSettings = field(default_factory=KindSettings)
+    trainjob: KindSettings = field(default_factory=KindSettings)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackoffSettings:
+    """Units whose job did not start (spec 9.6, 9.7)."""
+
+    maxSeconds: int = 3600
+    """They wait no longer than that."""
+    limit: int = 0
+    """After so many failures in a row a unit waits for somebody; 0: never."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,20 +114,7 @@ class SchedulingSettings:
 
     defaultPolicy: str = ""
     """Policy of Queues that name none; empty: by the environment (spec 10.5)."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QuotaSettings:
-    """How quotas are read (spec 11)."""
-
-    oversellRate: Decimal = Decimal(1)
-    """Limits are multiplied by it (spec 11.2)."""
-    parentQuotas: str = one_of(*_PARENTS)
-    """Whether a quota marked is-parent takes jobs (spec 11.3)."""
-    foreignPods: str = one_of(*_FOREIGN)
-    """Whether pods of no queued job count to the quota that their label names (spec 11.9)."""
-    terminatingLimitSeconds: int = 300
-    """A pod that ends for longer no longer counts as live; 0: no limit (spec 11.9a)."""
+    backoff: BackoffSettings = field(default_factory=BackoffSettings)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,6 +189,8 @@ class Settings:
     """The quota mode; empty: no limits (spec 11.1)."""
     installNamespace: str = "koord-queue"
     """Where Queues live (spec 3.1)."""
+    defaultReclaimProtectTime: timedelta = timedelta(0)
+    """For so long after a grant nobody takes it back for another (spec 13.8)."""
 
     @property
     def selection(self) -> Selection:
@@ -187,6 +208,21 @@ class Settings:
             parents_take_jobs=self.quota.parentQuotas == "allow",
             enforce_namespaces=self.security.namespaceQuota == "enforce",
             default_quota=self.jobs.defaultQuota,
+            missing_admits=self.quota.resourceQuota.missing == "admit",
+        )
+
+    @property
+    def counts_foreign_pods(self) -> bool:
+        """Whether pods of no queued job count (spec 11.9)."""
+        by_mode = "count" if self.quotaPlugin == "ResourceQuota" else "ignore"
+        return (self.quota.foreignPods or by_mode) == "count"
+
+    @property
+    def taking_options(self) -> TakingOptions:
+        """Who may lose grants to others."""
+        return TakingOptions(
+            protection=self.defaultReclaimProtectTime,
+            preemptible=self.quota.defaultPreemptible,
         )
 
     @property

@@ -21,6 +21,9 @@ class World(Protocol):
     def quota_of(self, labels: Mapping[str, str], namespace: str) -> str | None:
         """The quota of a job with these labels (spec 5.3); None if nothing answers."""
 
+    def label_of(self, quota: str) -> str | None:
+        """What a label says for that quota; None if none can (spec 5.5)."""
+
 
 class Standing(Enum):
     """What a submitted job is to the queue."""

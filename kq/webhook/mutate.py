@@ -13,7 +13,6 @@ from kq.decide.unitspec import suffix_of
 from kq.jobs.injected import injected
 from kq.jobs.integration import JobIntegration
 from kq.jobs.remarks import min_resources_missing, r8
-from kq.quota.resolve import is_label_value
 from kq.settings import Settings
 from kq.webhook import remarks, review
 from kq.webhook.managed import Standing, World, asks_for_bypass, standing
@@ -63,7 +62,7 @@ def mutate(
     if job.unsuspendable:
         return review.allowed(request.uid)
     held = _hold(request.object, integration.hold(request.object))
-    label = _label(held.labels, quota)
+    label = _label(held.labels, world.label_of(quota) if quota else None)
     templates = job.pod_sets if label and settings.webhook.labelPodTemplates else ()
     foreign = _keys_of_ours(held.annotations, bypassed_by=None)
     warnings = [
@@ -169,12 +168,12 @@ def _writing(present: object) -> str:
     return "add" if present is None else "replace"
 
 
-def _label(labels: Mapping[str, Any], quota: str | None) -> str | None:
+def _label(labels: Mapping[str, Any], wanted: str | None) -> str | None:
     """What the quota label is to say: what it says, else the quota if a label can (spec 5.5)."""
     present = labels.get(keys.QUOTA_LABEL)
     if isinstance(present, str) and present:
         return present
-    return quota if quota and is_label_value(quota) else None
+    return wanted
 
 
 def _on_template(job: Object, pod_set: PodSet, label: str | None) -> list[Operation]:

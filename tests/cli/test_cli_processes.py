@@ -100,6 +100,9 @@ def test_the_default_policy(
         ("plugins: [{name: Priority}]", {"QueueGroupPlugin": "elasticquotav2"}, "ElasticQuotaV2"),
         ("plugins: []", {"QueueGroupPlugin": "ElasticQuotaV2"}, "ElasticQuotaV2"),
         ("plugins: []", {"QueueGroupPlugin": ""}, ""),
+        ("", {"QueueGroupPlugin": "elasticquota"}, "ElasticQuota"),
+        ("", {"QueueGroupPlugin": "ResourceQuota"}, "ResourceQuota"),
+        ("plugins: [{name: ElasticQuota}]", {"QueueGroupPlugin": "RESOURCEQUOTA"}, "ResourceQuota"),
     ],
 )
 def test_the_quota_plugin_is_the_environments_before_the_files(
@@ -185,8 +188,28 @@ def test_a_file_that_is_no_text_is_told(kq_main: Any, file: Path) -> None:
 
 
 def test_an_unknown_quota_plugin_of_the_environment_is_told() -> None:
-    with pytest.raises(ConfigError, match="QueueGroupPlugin is Nope"):
+    with pytest.raises(ConfigError, match="elasticquotav2, elasticquota, resourcequota"):
         load({"QueueGroupPlugin": "Nope"})
+
+
+@pytest.mark.parametrize(
+    ("form", "preemptible"),
+    [
+        ([], True),
+        (["--defaultPreemptible"], True),
+        (["--defaultPreemptible=false"], False),
+        (["--defaultPreemptible", "true"], True),
+    ],
+)
+def test_whether_jobs_are_preemptible_is_a_flag(
+    monkeypatch: pytest.MonkeyPatch, form: list[str], preemptible: bool
+) -> None:
+    """Spec 11.13, 16.5."""
+    seen: list[Settings] = []
+    monkeypatch.setattr(processes, "start", lambda settings, flags: seen.append(settings))
+    monkeypatch.setattr(processes, "serve", lambda work: work.close())
+    assert CliRunner().invoke(manager, form).exit_code == 0
+    assert [each.quota.defaultPreemptible for each in seen] == [preemptible]
 
 
 # -- flags without effect

@@ -45,19 +45,40 @@ MEMORY = ("memory", 1024**3, 8 * 1024**3)
             messages.m8("q", "a"),
             "queue q starts units of quota a strictly in order, an earlier one does not fit",
         ),
+        (messages.m9("q"), "queue q waits until all pods of its last started unit run"),
+        (
+            messages.m10("a/rq", "limits.cpu", "main", "worker"),
+            "resource quota a/rq demands limits.cpu of every container; "
+            "container main of pod set worker sets none",
+        ),
+        (messages.m11("a"), "high-priority units of quota a go first"),
+        (messages.m12("a", ["x/u"]), "waiting for 1 unit(s) to give back quota a: x/u"),
+        (
+            messages.m12("a", ["x/u", "x/v", "x/w", "x/y", "x/z"]),
+            "waiting for 5 unit(s) to give back quota a: x/u, x/v, x/w and 2 more",
+        ),
         (messages.m16("cpu", "x", "a quantity"), "cpu is x, not a quantity"),
         (messages.m18("b/j"), "consumer b/j is in another namespace"),
         (messages.m19("a/j", "a/u"), "job a/j is already queued as a/u"),
         (messages.m21("a/j"), "job a/j does not exist"),
         (messages.m22("q"), "queue q is stopped"),
         (messages.m24("a"), "already running when found, counted against quota a"),
+        (
+            messages.m25("TFJob"),
+            "pods run although the job is held: the operator of TFJob does not honour suspension",
+        ),
+        (messages.m28("why"), "deactivated: why"),
         (messages.m27("Odd"), "phase Odd is not known"),
         (messages.m31("a/j"), "job a/j is being deleted"),
         (messages.m33("p"), "quota p is a parent quota: name one of its children"),
         (messages.S1, "Enqueued"),
         (messages.S2, "Dequeued because schedule successfully"),
+        (messages.s7("x/u", "a"), "Enqueued after preempted by x/u for quota a"),
         (messages.S8, "Running"),
+        (messages.S9, "Backoff due to running timeout"),
         (messages.S10, "Evicted because the queue unit is deactivated"),
+        (messages.S11, "Evicted because the maximum execution time was exceeded"),
+        (messages.S12, "Enqueued because backoff timeout"),
         (messages.S13 + messages.STILL_RUNS, "Succeeded; its pods still run and count"),
         (messages.S14 + messages.STILL_RUNS, "Failed; its pods still run and count"),
         (
@@ -77,7 +98,7 @@ def test_every_message_is_held_to_its_text():
     """A function added to the module is added to the table above."""
     known = {name for name, _ in inspect.getmembers(messages, inspect.isfunction)}
     own = {name for name in known if name[0] == "m" and name[1:].isdigit()}
-    tested = {*(f"m{n}" for n in (*range(1, 9), 16, 18, 19, 21, 22, 24, 27, 31, 33))}
+    tested = {*(f"m{n}" for n in (*range(1, 13), 16, 18, 19, 21, 22, 24, 25, 27, 28, 31, 33))}
     assert own == tested
 
 

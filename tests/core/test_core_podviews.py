@@ -6,6 +6,7 @@ from builders import amounts, as_bytes, at
 from kq.core import classviews, keys
 from kq.core import podviews as views
 from kq.core.resources import ZERO
+from kq.decide.kin import pod_owners
 
 read = views.pod_decoder({"Job"}, counts_foreign=True)
 META = {"namespace": "team-a", "name": "train", "uid": "u", "resourceVersion": "7"}
@@ -102,6 +103,20 @@ def test_what_stands_for_the_job_of_a_pod(meta, holder):
 
 
 @pytest.mark.parametrize(
+    ("labels", "holder"),
+    [
+        pytest.param({views.SPARK_APP: "app"}, "app:team-a/app", id="executor of an application"),
+        pytest.param({}, "", id="pod of any pod"),
+    ],
+)
+def test_an_executor_counts_to_its_application_though_its_driver_owns_it(labels, holder):
+    """Spec 8.23: the driver may be gone before it, and with it the way to the application."""
+    owners = [{**OWNER, "kind": "Pod"}]
+    decode = views.pod_decoder(pod_owners({"SparkApplication"}), counts_foreign=False)
+    assert decode(body({"ownerReferences": owners, "labels": labels})).holder == holder
+
+
+@pytest.mark.parametrize(
     ("phase", "live"),
     [
         ("Pending", True),
@@ -154,3 +169,26 @@ def test_small_objects_keep_the_part_that_counts():
     overhead = {"podFixed": {"cpu": "100m"}}
     assert classviews.runtime_class(body(overhead=overhead)).body == {"cpu": "100m"}
     assert classviews.runtime_class(body()).body == {}
+
+
+# -- all that ResourceQuotas may count
+
+
+of_namespace = views.pod_decoder({"Job"}, counts_foreign=True, by_namespace=True)
+
+
+def test_11_16_each_pod_counts_to_its_namespace_whatever_its_label():
+    found = of_namespace(body({"labels": {keys.QUOTA_LABEL: "q"}}, **container(cpu=2)))
+    assert found.quota == "team-a"
+    assert found.request.to_wire() == {"cpu@:": "2", "pods@:": "1"}
+
+
+def test_11_15_a_pod_is_counted_by_its_sort():
+    parts = container(cpu=2, memory="1Gi")
+    parts["spec"] |= {"activeDeadlineSeconds": 9, "priorityClassName": "high"}
+    found = of_namespace(body(**parts))
+    assert set(found.request) == {"cpu@T:high", "memory@T:high", "pods@T:high"}
+
+
+def test_a_pod_of_which_nothing_can_be_read_counts_for_nothing():
+    assert of_namespace(body(**container(cpu="x"))).request == ZERO

@@ -40,7 +40,15 @@ conditions = st.lists(
 )
 grants = st.lists(
     st.fixed_dictionaries(
-        {"name": texts}, optional={"replicas": numbers, "running": numbers, "resources": amounts}
+        {"name": texts},
+        optional={
+            "replicas": numbers,
+            "running": numbers,
+            "resources": amounts,
+            "reclaimState": st.one_of(
+                st.none(), st.fixed_dictionaries({}, optional={"replicas": numbers})
+            ),
+        },
     ),
     max_size=2,
 )
@@ -67,6 +75,7 @@ specs = st.fixed_dictionaries(
         "queue": texts,
         "resource": amounts,
         "active": st.sampled_from([None, True, False]),
+        "maximumExecutionTimeSeconds": numbers,
     },
 )
 statuses = st.fixed_dictionaries(
@@ -80,6 +89,10 @@ statuses = st.fixed_dictionaries(
         "admissions": grants,
         "podState": st.fixed_dictionaries({}, optional={"running": numbers, "pending": numbers}),
         "conditions": conditions,
+        "accumulatedPastExecutionTimeSeconds": numbers,
+        "requeueState": st.one_of(
+            st.none(), st.fixed_dictionaries({}, optional={"count": numbers, "requeueAt": times})
+        ),
     },
 )
 

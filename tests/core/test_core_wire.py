@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from kq.core import keys, views, wire
 from kq.core.messages import STATUS_LIMIT
-from kq.core.model import Condition, Phase
+from kq.core.model import Condition, Phase, Requeue
 from kq.core.patch import Patch
 from kq.core.wire import Wanted
 
@@ -108,6 +108,7 @@ grants = st.lists(
         st.sampled_from(("main", "head", "worker")),
         st.integers(0, 5),
         st.just(0),
+        st.integers(0, 2),
         cpu=st.sampled_from((0, 1, "500m")),
     ),
     max_size=3,
@@ -155,6 +156,37 @@ def test_a_patch_names_what_changes():
 def test_grants_are_dropped_by_an_empty_list():
     """Spec 9.4: a merge patch leaves what it does not name."""
     assert patched(unit(), grants=())["admissions"] == []
+
+
+AT = {"count": 2, "requeueAt": "2026-03-01T12:05:00Z"}
+
+
+@pytest.mark.parametrize(
+    ("before", "fields", "expected"),
+    [
+        pytest.param(None, {"requeue": Requeue(2, at(5))}, AT, id="begun"),
+        pytest.param(Requeue(1, at(0)), {}, "not named", id="not meant"),
+        pytest.param(Requeue(1, at(0)), {"requeue": Requeue()}, None, id="over"),
+        pytest.param(None, {"requeue": Requeue()}, "not named", id="over, and there was none"),
+        pytest.param(Requeue(1), {"phase": Phase.RUNNING}, None, id="9.7: it runs"),
+        pytest.param(Requeue(1), {"phase": Phase.ENQUEUED}, "not named", id="goes on to count"),
+        pytest.param(
+            None, {"requeue": Requeue(3)}, {"count": 3, "requeueAt": None}, id="no further try"
+        ),
+    ],
+)
+def test_a_back_off_is_written_where_it_changes(before, fields, expected):
+    found = patched(unit(requeue=before), **fields)
+    assert found.get("requeueState", "not named") == expected
+
+
+def test_times_are_written_and_read():
+    body = wire.new_unit("train", job_view(), wanted(), True, 90)
+    patch = wire.status_patch(unit(), NOW, requeue=Requeue(2, at(5)), past_seconds=7)
+    found = read_back(Patch(patch).apply(body))
+    assert (found.longest_seconds, found.past_seconds) == (90, 7)
+    assert found.requeue == Requeue(2, at(5))
+    assert unit().requeue is None
 
 
 def test_conditions_are_sent_whole():

@@ -13,12 +13,12 @@ from builders import (
     queue,
     quota,
     quotas,
+    request_of,
     unit,
 )
 
 from kq.core import keys
 from kq.core.model import Phase
-from kq.decide.charge import request_of
 from kq.decide.places import Place
 
 

@@ -2,11 +2,10 @@
 
 import msgspec
 import pytest
-from builders import amounts, grant, pod, pod_set, unit
+from builders import amounts, charge_of, grant, pod, pod_set, request_of, unit
 
 from kq.core.model import Phase
 from kq.core.resources import ZERO
-from kq.decide.charge import charge_of, request_of
 from kq.decide.pods import PodGroup
 
 JOBS = {"koord-queue/max-jobs": 1, "kube-queue/max-jobs": 1}

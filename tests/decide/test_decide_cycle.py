@@ -1,12 +1,11 @@
 """One pass over one Queue: who starts, and what the others are told (spec 10.7-10.10)."""
 
 import pytest
-from builders import amounts, pod_set, unit
+from builders import amounts, pod_set, request_of, unit
 
 from kq.core.messages import Reason
 from kq.core.plugins import Level
 from kq.core.resources import ZERO
-from kq.decide.charge import request_of
 from kq.decide.cycle import Line, run_cycle
 from kq.decide.usage import UsageIndex
 from kq.decide.waiting import WaitingList

@@ -11,7 +11,8 @@ from builders import (
 )
 from plans import DEQUEUED, LIVE, RUNNING, STUCK, kinds, one, status
 
-from kq.core import keys
+from kq.core import keys, messages
+from kq.core.model import Grant
 from kq.decide.actions import (
     HoldJob,
     PatchJob,
@@ -33,6 +34,7 @@ def test_a_deactivated_unit_is_marked_and_told_first():
     assert one(now, TellUnit).message == "deactivated"
 
 
+ENDING = PodFacts(live=1, running=1, ending=1)
 EVICTED = {
     "active": False,
     "conditions": (condition("Evicted", True, "Deactivated", "x"),),
@@ -44,7 +46,7 @@ EVICTED = {
     ("job", "pods", "expected"),
     [
         pytest.param(running_job(), LIVE, [HoldJob], id="then suspended"),
-        pytest.param(running_job(suspended=True, released_at=None), LIVE, [], id="pods live"),
+        pytest.param(running_job(suspended=True, released_at=None), ENDING, [], id="pods live"),
         pytest.param(
             running_job(suspended=True, released_at=None),
             PodFacts(),
@@ -128,3 +130,24 @@ def test_a_pause_is_told_with_how_to_go_on():
 def test_a_job_held_since_before_its_grant_is_not_paused():
     old = job_view(released_at=at(-5))
     assert kinds(situation(old, unit(**DEQUEUED))) == [ReleaseJob, TellJob]
+
+
+# -- a new run that does not fit (row w, spec 8.19)
+
+
+def test_a_new_run_that_does_not_fit_counts_as_it_is_now_and_is_suspended():
+    grown = unit(replicas=3, grants=(Grant("main", 2),), **RUNNING)
+    now = situation(running_job(), grown, pods=LIVE, pod_sets=grown.pod_sets, outgrown=True)
+    assert kinds(now) == [PatchStatus, TellUnit, TellJob]
+    (mark,) = status(now)["conditions"]
+    assert (mark["status"], mark["reason"]) == ("True", "Restarted")
+    assert [each["replicas"] for each in status(now)["admissions"]] == [3]
+
+
+def test_what_it_asks_now_waits_once_its_pods_are_gone():
+    mark = condition("Evicted", True, "Restarted", messages.M34)
+    grown = unit(replicas=3, conditions=(mark,), **RUNNING)
+    job = running_job(suspended=True, released_at=None, pods_active=0)
+    now = situation(job, grown, pods=PodFacts(), pod_sets=grown.pod_sets)
+    assert (status(now)["phase"], status(now)["message"]) == ("Enqueued", messages.M34)
+    assert status(now)["admissions"] == []

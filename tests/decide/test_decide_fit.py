@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from kq.core.messages import Reason
 from kq.core.plugins import Level
-from kq.core.resources import ZERO
+from kq.core.resources import ZERO, Resources
 from kq.decide.fit import shortage
 
 
@@ -135,3 +135,21 @@ def test_it_fits_where_usage_and_request_are_within_every_limit(request_, levels
 
 def level_of(number, limit):
     return Level(str(number), limit, ZERO)
+
+
+def test_20_3_a_limit_beside_others_of_the_quota_is_told_by_its_own_name():
+    chain = [
+        Level("ns/a", Resources.of({"requests.cpu@a": 4000}), ZERO, beside=True),
+        Level("ns/b", Resources.of({"cpu@b": 2000, "pods@b": 1}), ZERO, beside=True),
+    ]
+    asked = Resources.of({"requests.cpu@a": 3000, "cpu@b": 3000, "pods@b": 2})
+    assert shortage(chain, asked, in_use()).problem.message == (
+        "cannot start: 3 cpu requested, but max of quota ns/b is 2; "
+        "2 pods requested, but max of quota ns/b is 1"
+    )
+    less = Resources.of({"cpu@b": 2000, "pods@b": 1})
+    used = {"cpu@b": 1000, "pods@b": 0}
+    found = shortage(chain, less, lambda level, resource: used.get(resource, 0))
+    assert found.problem.message == (
+        "waiting for quota ns/b: 2 cpu requested, not enough free of 2"
+    )

@@ -156,17 +156,17 @@ def test_a_workflow_that_was_granted_is_released_whatever_its_shutdown():
     assert ReleaseJob in kinds(situation(job_view(chores=(Chore.END,)), granted))
 
 
-@pytest.mark.parametrize(
-    ("fields", "reason"),
-    [
-        ({"estimated": True}, "MinResourcesMissing"),
-        ({"chores": (Chore.TELL_LOCK,)}, "HoldsLock"),
-    ],
-)
-def test_how_a_workflow_waits_is_told_when_it_is_queued(fields, reason):
-    now = situation(job_view(**fields))
+def test_a_workflow_without_min_resources_is_told_so_when_it_is_queued():
+    now = situation(job_view(estimated=True))
     assert kinds(now) == [CreateUnit, TellJob]
-    assert one(now, TellJob).reason == reason
+    assert one(now, TellJob).reason == "MinResourcesMissing"
+
+
+def test_a_lock_that_a_waiting_workflow_holds_is_told():
+    """Argo gives it the lock only when it has seen it: its unit is there by then."""
+    holds = job_view(chores=(Chore.TELL_LOCK,))
+    assert one(waits(holds), TellJob).reason == "HoldsLock"
+    assert kinds(situation(holds)) == [CreateUnit]
 
 
 def test_why_a_job_failed_is_told():

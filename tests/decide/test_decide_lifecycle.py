@@ -5,7 +5,7 @@ import itertools
 import pytest
 
 from kq.core.model import FINISHED, HOLDING, Phase
-from kq.decide.lifecycle import TRANSITIONS, UNFINISHED, WEIGHT, Event, advance, diagram
+from kq.decide.lifecycle import TRANSITIONS, UNFINISHED, WEIGHT, Event, advance, diagram, weight
 
 ENQUEUED, RESERVED, DEQUEUED, RUNNING = (
     Phase.ENQUEUED,
@@ -93,6 +93,13 @@ def test_an_ended_unit_ends_no_second_time():
 def test_the_weight_of_causes_names_the_evicting_rows():
     assert WEIGHT == ("k", "l", "n", "m", "j", "h", "w", "i")
     assert set(WEIGHT) == {each.row for each in TRANSITIONS if each.once_gone}
+
+
+def test_of_two_events_the_row_that_is_named_first_weighs_more():
+    """Spec 9.5: k, l, n, m, j, h, w, i."""
+    rows = {each.event: each.row for each in TRANSITIONS if each.once_gone}
+    heaviest_first = sorted(rows, key=weight)
+    assert tuple(rows[event] for event in heaviest_first) == WEIGHT
 
 
 def test_the_diagram_has_a_line_for_each_row():

@@ -3,10 +3,12 @@
 import pytest
 from builders import queue
 
+from kq.core import keys
 from kq.decide.queuesettings import (
     faults,
     interval_of,
     max_depth,
+    preempts,
     skips_impossible,
     threshold_of,
     waits_for_pods,
@@ -109,6 +111,16 @@ def test_numbers_of_a_queue(text, threshold, depth):
 def test_only_true_starts_units_one_at_a_time(text, waits):
     line = queue(annotations={"koord-queue/wait-for-pods-running": text})
     assert waits_for_pods(line) is waits
+
+
+@pytest.mark.parametrize("key", keys.ENABLE_PREEMPTION)
+@pytest.mark.parametrize(("text", "takes"), [("true", True), ("True", True), ("on", False)])
+def test_only_true_lets_units_take_from_lower_ones(key, text, takes):
+    """Spec 13.1."""
+    line = queue(annotations={key: text})
+    assert preempts(line) is takes
+    told = [] if takes else [f"{key} is on, not true or false: treated as false"]
+    assert list(faults(line, POLICIES)) == told
 
 
 def test_numbers_that_cannot_be_read_are_told():

@@ -1,9 +1,12 @@
 """What a quota's owner is told is wrong with it (spec 11.6, 22.1)."""
 
-from builders import quota, quotas
+import msgspec
+import pytest
+from builders import at, quota, quotas
 
+from kq.core.quotaviews import QuotaTree
 from kq.core.resources import Resources
-from kq.decide.quotafaults import faults
+from kq.decide.quotafaults import Fault, faults, of_quotas, of_trees
 
 
 def of(*each, name="p"):
@@ -41,3 +44,78 @@ def test_children_that_may_use_more_together_are_a_warning():
 def test_values_that_cannot_be_read_are_told_first():
     bad = quota("p", limit=Resources.of({}), defects=("cpu in max is 4x, not a quantity",))
     assert of(bad) == ("cpu in max is 4x, not a quantity",)
+
+
+def test_4_2_of_two_quotas_of_one_name_the_younger_is_told():
+    old, young = quota("q"), quota("q", namespace="z", created=at(5))
+    assert list(of_quotas([young, old], [], ())) == [
+        Fault(young, "DuplicateQuota", ("quota q exists in namespace quotas already",)),
+        Fault(old, "InvalidQuota", ()),
+    ]
+    assert list(of_quotas([], [], ())) == []
+
+
+def tree(*nodes, name="tree", minute=0, defects=()):
+    return QuotaTree(
+        namespace="kube-system",
+        name=name,
+        uid=f"uid-of-{name}",
+        resource_version="1",
+        created=at(minute),
+        nodes=nodes,
+        defects=defects,
+    )
+
+
+def below(parent, name, **fields):
+    return quota(f"{parent}/{name}", parent=parent, **fields)
+
+
+ROOT = quota("root", cpu=4, is_parent=True)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "told"),
+    [
+        pytest.param([ROOT, below("root", "a", cpu=4)], [], id="in good order"),
+        pytest.param(
+            [ROOT, below("root", "a", namespaces=("n",)), below("root", "b", namespaces=("n",))],
+            ["namespace n is listed by root/a already: it does not count for root/b"],
+            id="a namespace of two nodes",
+        ),
+        pytest.param(
+            [ROOT, below("root", "a"), below("root", "a")],
+            ["quota root/a stands 2 times in the tree: its units wait"],
+            id="two nodes of one path",
+        ),
+        pytest.param(
+            [msgspec.structs.replace(ROOT, namespaces=("n",)), below("root", "a")],
+            ["quota root has children and lists namespaces: list them on a child"],
+            id="namespaces on an inner node",
+        ),
+        pytest.param(
+            [ROOT, below("root", "a", cpu=3), below("root", "b", cpu=2)],
+            [
+                "the children of quota root may use 5 cpu together, but its own max is 4: "
+                "they share it"
+            ],
+            id="a max below the sum of the children's",
+        ),
+    ],
+)
+def test_11_6_what_does_not_fit_together_in_a_tree_is_told(nodes, told):
+    (found,) = of_trees([tree(*nodes)])
+    assert list(found.texts) == told
+
+
+def test_4_3_of_several_trees_the_oldest_counts_and_the_others_are_told():
+    old, young = tree(name="old", defects=("x",)), tree(name="young", minute=5)
+    assert list(of_trees([young, old])) == [
+        Fault(
+            young,
+            "DuplicateQuotaTree",
+            ("tree old is older and counts: this one is ignored",),
+        ),
+        Fault(old, "InvalidQuota", ("x",)),
+    ]
+    assert list(of_trees([])) == []

@@ -3,6 +3,7 @@
 import pytest
 from builders import (
     at,
+    condition,
     job_view,
     pod_set,
     running_job,
@@ -103,5 +104,23 @@ def test_a_job_found_running_is_counted(pods, phase, running):
     }
 
 
-def test_a_unit_in_back_off_is_left_to_its_back_off():
-    assert kinds(situation(running_job(), unit(phase=Phase.BACKOFF))) == []
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        pytest.param({}, [HoldJob, TellJob], id="held again"),
+        pytest.param(
+            {"evictable": False}, [PatchStatus], id="cannot be held: its back-off goes on"
+        ),
+    ],
+)
+def test_a_job_that_runs_in_back_off_is_held_again(fields, expected):
+    """Spec 5.13: no row of 9.5 counts it, as its grant was just taken back."""
+    assert kinds(situation(running_job(**fields), unit(phase=Phase.BACKOFF))) == expected
+
+
+def test_one_that_is_counted_is_not_being_evicted_any_more():
+    """What was marked belongs to its last grant."""
+    marked = unit(conditions=(condition("Evicted", True, "Deactivated"),))
+    found = status(situation(running_job(), marked, pods=LIVE))
+    by_type = {each["type"]: (each["status"], each["reason"]) for each in found["conditions"]}
+    assert by_type["Evicted"] == ("False", "QuotaReserved")

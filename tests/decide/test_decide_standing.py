@@ -6,6 +6,8 @@ from builders import condition, namespace, queue, quota, quotas, unit, unit_by_h
 from kq.core import keys
 from kq.core.messages import Reason
 from kq.core.model import Consumer, Phase
+from kq.core.options import QuotaOptions
+from kq.core.plugins import Problem
 from kq.decide.standing import (
     Candidate,
     JobFacts,
@@ -16,6 +18,7 @@ from kq.decide.standing import (
     quota_of,
     standing_of,
 )
+from kq.quota.elasticquota import ElasticQuotas
 
 NO_JOB = JobFacts(missing=True)
 LINES = (queue(), queue("special"))
@@ -341,3 +344,32 @@ def test_which_queue(each, surroundings, expected):
 )
 def test_which_quota(each, surroundings, expected):
     assert quota_of(each, surroundings) == expected
+
+
+class Renamed(ElasticQuotas):
+    """Quotas that have a second name, and demand something of pods."""
+
+    def spellings(self, quota):
+        return (quota, f"long-{quota}")
+
+    def refuses(self, quota, pod_sets):
+        return Problem(Reason.MISCONFIGURED, "say more") if pod_sets[0].count > 1 else None
+
+
+def renamed(queues=LINES):
+    return Surroundings(
+        quotas=Renamed.build(QuotaOptions(), [quota()]),
+        queues={each.name: each for each in queues},
+        namespaces={},
+    )
+
+
+def test_5_5_a_queue_may_list_quotas_by_any_of_their_names():
+    lines = [queue("special", annotations={keys.AVAILABLE_QUOTA: "long-team-a"})]
+    assert isinstance(standing_of(named(), JobFacts(), renamed(lines)), Candidate)
+
+
+def test_11_17_a_unit_whose_pods_would_be_refused_waits():
+    assert isinstance(standing_of(unit(), JobFacts(), renamed()), Candidate)
+    found = standing_of(unit(replicas=2), JobFacts(), renamed())
+    assert found.problem == Problem(Reason.MISCONFIGURED, "say more")

@@ -228,6 +228,32 @@ def test_a_waiting_unit_moves_with_its_job_and_one_that_holds_quota_stays():
     assert difference(now, unit(phase=Phase.RUNNING)) == {}
 
 
+def test_5_5_a_quota_that_no_label_can_name_is_an_annotation_of_the_unit():
+    path = f"root/{'x' * 64}"
+    now = situation(quota=path, quota_label="")
+    assert creation(now)["metadata"]["annotations"][keys.UNIT_QUOTA] == path
+    assert keys.QUOTA_LABEL not in creation(now)["metadata"]["labels"]
+
+
+def test_5_5_the_annotation_goes_when_a_label_can_name_the_quota():
+    each = unit(annotations={**unit().annotations, keys.UNIT_QUOTA: "root/x"})
+    patch = difference(situation(quota="root/y", quota_label="y"), each)
+    assert patch["metadata"] == {
+        "labels": {keys.QUOTA_LABEL: "y"},
+        "annotations": {keys.UNIT_QUOTA: None},
+    }
+
+
+def test_5_5_the_label_goes_when_none_can_name_the_quota():
+    now = situation(quota="root/y", quota_label="")
+    assert difference(now, unit())["metadata"] == {
+        "labels": {keys.QUOTA_LABEL: None},
+        "annotations": {keys.UNIT_QUOTA: "root/y"},
+    }
+    held = difference(now, unit(phase=Phase.RUNNING))
+    assert "labels" not in held["metadata"]
+
+
 def test_a_waiting_unit_takes_over_counts_and_templates():
     job = job_view(pod_sets=(pod_set(count=3, cpu=2, memory="1Gi"),))
     spec = difference(situation(job), unit())["spec"]

@@ -10,6 +10,7 @@ import click
 import pytest
 
 from kq.cli import processes
+from kq.jobs import INTEGRATIONS
 from kq.settings import Settings
 
 ROOT = Path(__file__).parents[2]
@@ -29,13 +30,13 @@ def keys_of(section: Any, path: str = "") -> Iterator[str]:
 
 
 def documented() -> set[str]:
-    """The keys of the table; `a.b`, `.c` in one row are a.b and a.c."""
+    """The keys of the table; `a.b`, `.c` in one row are a.b and a.c, `<key>` is each kind's."""
     found = set()
     for row in re.findall(r"^\| (`\S+`(?:, `\S+`)*) \|", CONFIGURATION, re.MULTILINE):
         named = re.findall(r"`([^`]+)`", row)
         parent = named[0].rpartition(".")[0]
         found |= {f"{parent}{name}" if name.startswith(".") else name for name in named}
-    return found
+    return {name.replace("<key>", key) for name in found for key in INTEGRATIONS}
 
 
 def test_the_table_of_settings_is_whole() -> None:

@@ -133,13 +133,13 @@ class KindWorld:
 
 
 def _without_label(value: Any) -> Any:
-    """A copy without our label, and without maps that hold nothing else."""
+    """A copy without our label, and without empty maps: operators write some by themselves."""
     if isinstance(value, list):
         return [_without_label(each) for each in value]
     if not isinstance(value, dict):
         return value
     kept = {key: _without_label(each) for key, each in value.items() if key != keys.QUOTA_LABEL}
-    return {key: each for key, each in kept.items() if each != {} or value[key] == {}}
+    return {key: each for key, each in kept.items() if each != {}}
 
 
 def granted(unit: Object) -> Counter[str]:

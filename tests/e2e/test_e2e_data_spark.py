@@ -29,6 +29,7 @@ def test_an_application_counts_until_its_last_executor_is_gone(
     a = world.quota("a", cpu=3)
     world.submit(lingering_executors(jobs, "first", a))
     jobs.wait_running("first")
+    world.wait_phase(jobs.unit("first"), "Running")
     world.submit(world.manifest("second", a, cpu=3))
     world.wait_message("second", waiting_for(a, 3))
     jobs.activate("first", False)
@@ -37,6 +38,21 @@ def test_an_application_counts_until_its_last_executor_is_gone(
     assert world.phase(jobs.unit("first")) in ("Dequeued", "Running")
     world.wait_pods("second")
     assert jobs.onlooker.faults(3) == []
+
+
+@of_kinds([SPARK_APPLICATION])
+def test_an_application_that_is_stopped_while_it_is_submitted_waits_again(
+    world: World, jobs: KindWorld
+) -> None:
+    """The operator says SUBMISSION_FAILED in between, and suspends it all the same."""
+    a = world.quota("a", cpu=3)
+    jobs.submit("first", a)
+    world.ground.until(lambda: jobs.pods("first"), "a pod is there")
+    jobs.activate("first", False)
+    world.wait_message(jobs.unit("first"), "Evicted because the queue unit is deactivated")
+    assert jobs.pods("first") == []
+    jobs.activate("first", True)
+    jobs.wait_running("first")
 
 
 @of_kinds([SPARK_APPLICATION])

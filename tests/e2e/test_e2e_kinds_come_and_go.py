@@ -167,8 +167,10 @@ def test_a_kind_replaced_by_another_version_is_served_anew_and_one_removed_holds
     lone.submit(lone.manifest("waits", a, cpu=3, run_for="1s"))
     lone.wait_message("waits", waiting_for(a, 3))
     remove(audited_control_plane, old)
+    # That it has left no pod behind is known once the watch of pods tells of anything newer.
+    lone.submit(lone.manifest("other", lone.quota("b", cpu=1), cpu=1))
     lone.wait_complete("waits")
-    lone.wait_unit("first-mpi-qu", has_lost_its_job)
+    lone.ground.until(lambda: has_lost_its_job(lone.seen_unit("first-mpi-qu")), "it is told of")
     assert 'kq_kind_available{kind="MPIJob"} 0.0' in lone_kq.metrics()
 
     lone.submit(lone.manifest("blocker", a, cpu=3))
@@ -187,7 +189,10 @@ def test_a_kind_replaced_by_another_version_is_served_anew_and_one_removed_holds
     assert lone_kq.manager is manager
 
 
-def has_lost_its_job(unit: Object) -> bool:
+def has_lost_its_job(unit: Object | None) -> bool:
+    """Whether the unit says so, if garbage collection has not removed it already."""
+    if unit is None:
+        return True
     finished = condition_of(unit, "Finished")
     return finished is not None and finished["reason"] == "OwnerNotFound"
 

@@ -7,7 +7,7 @@ import pytest
 from controlplane.cluster import Cluster
 from controlplane.kq import Kq
 from ground import ClusterGround
-from trees import container, limit, set_limit
+from mode_objects import container, limit, set_limit
 from world import FOREVER, INSTALLED_IN, World
 
 from kq.core.kinds import POD, PRIORITY_CLASS, QUEUE, RESOURCE_QUOTA

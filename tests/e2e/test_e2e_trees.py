@@ -7,8 +7,8 @@ import pytest
 from controlplane.cluster import Cluster
 from controlplane.kq import Kq
 from ground import ClusterGround
+from mode_objects import SYSTEM, grow, node, plant, uproot, wait_told
 from reading import reason_of
-from trees import SYSTEM, grow, node, plant, uproot, wait_told
 from world import INSTALLED_IN, World
 
 from kq.core import keys
@@ -57,7 +57,8 @@ def test_the_example_of_the_tree_runs_one_job_after_the_other(world: World) -> N
     quota = "root/root.defaultQuotaGroup"
     text = "; 3Gi memory requested, not enough free of 4Gi"
     world.wait_message("job2", waiting_for(quota, 3, 4) + text)
-    assert world.seen_job("job2")["metadata"]["labels"][QUOTA] == "root.defaultQuotaGroup"
+    held = world.wait_job("job2", bool)
+    assert held["metadata"]["labels"][QUOTA] == "root.defaultQuotaGroup"
     world.delete_job("job1")
     world.wait_pods("job2", 3)
 

@@ -205,21 +205,35 @@ async def test_indexes_follow_a_changed_value(api: FakeApi, client: Client) -> N
         assert names(seen.informer.lister.by_index("size", "2")) == ["a"]
 
 
-async def test_a_kind_that_is_not_served_is_looked_for_each_minute(
+async def test_a_kind_that_is_not_served_is_looked_for_soon_and_then_each_minute(
     api: FakeApi, client: Client
 ) -> None:
     api.absent.add("jobs")
     async with following(client, optional=True) as seen:
         assert seen.informer.synced
         assert not seen.informer.available
-        await until(lambda: len(api.lists()) == 3, 130)
-        assert [round(s.at - api.lists()[0].at) for s in api.lists()] == [0, 60, 120]
+        await until(lambda: len(api.lists()) == 8, 190)
+        looks = [round(s.at - api.lists()[0].at) for s in api.lists()]
+        assert looks == [0, 2, 6, 14, 30, 62, 122, 182]
         assert seen.informer.healthy
         api.absent.clear()
         api.put("jobs", "a")
         await until(lambda: seen.informer.available and api.watchers, 70)
         assert seen.told == ["=a"]
         assert seen.metrics.availability[-1]
+
+
+async def test_a_kind_that_goes_away_is_looked_for_soon_again(api: FakeApi, client: Client) -> None:
+    api.absent.add("jobs")
+    async with following(client, optional=True) as seen:
+        await until(lambda: len(api.lists()) == 7, 130)
+        api.absent.clear()
+        await until(lambda: seen.informer.available and api.watchers, 70)
+        api.absent.add("jobs")
+        api.end_watches()
+        await until(lambda: not seen.informer.available, 10)
+        api.absent.clear()
+        await until(lambda: seen.informer.available, 3)
 
 
 async def test_a_kind_that_went_away_is_told_as_gone_only_when_its_end_is_certain(

@@ -131,7 +131,13 @@ def test_config_maps_are_reached_by_name_in_the_own_namespace_alone():
 def test_the_webhook_reads_and_writes_nothing():
     webhook = rights(named("ClusterRole", "koord-queue-controllers"))
     assert {verb for verb, *_ in webhook} == {"get", "list", "watch"}
-    assert {resource for _, _, resource, _ in webhook} == {"namespaces", "queues", "elasticquotas"}
+    assert {resource for _, _, resource, _ in webhook} == {
+        "namespaces",
+        "queues",
+        "elasticquotas",
+        "elasticquotatrees",
+        "resourcequotas",
+    }
 
 
 def test_only_the_manager_may_write_the_status_of_units():

@@ -277,3 +277,10 @@ def test_a_mapped_namespace_may_not_use_the_quota_of_others(name, target, option
 
 def test_a_namespace_that_is_not_mapped_may_use_any():
     assert quotas(quota("other")).barred(namespace(), "other") is None
+
+
+@pytest.mark.parametrize("key", keys.RECLAIM)
+def test_a_quota_says_by_an_annotation_how_it_takes_back_its_min(key):
+    """Spec 13.9."""
+    found = quotas(quota("top", is_parent=True), quota(parent="top", annotations={key: "Any"}))
+    assert [level.reclaim for level in found.chain("team-a")] == ["Any", ""]

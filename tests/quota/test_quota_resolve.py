@@ -6,9 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kq.core import keys
+from kq.core.keys import is_label_value
 from kq.core.options import QuotaOptions, Selection
 from kq.quota import QUOTAS
-from kq.quota.resolve import is_excluded, is_label_value, labelled_quota
+from kq.quota.resolve import is_excluded, labelled_quota
 from kq.quota.unlimited import Unlimited
 
 MANAGED = keys.MANAGED_LABEL

@@ -213,9 +213,18 @@ class Api:
         asked = Asked(verb="delete", kind=kind, key=key, **_stated(options))
         await self._serve(asked, lambda: self._delete(asked), bytes)
 
-    async def list_page(self, kind: ResourceKind, namespace: str | None = None, **_: Any) -> bytes:
+    async def list_page(
+        self,
+        kind: ResourceKind,
+        namespace: str | None = None,
+        *,
+        label_selector: str | None = None,
+        **_: Any,
+    ) -> bytes:
+        """All of them at once; of the selectors a label with its value counts."""
         asked = Asked(verb="list", kind=kind, key=namespace or "")
-        answer: bytes = await self._serve(asked, lambda: self._list(asked), bytes)
+        label = (label_selector or "").partition("=")
+        answer: bytes = await self._serve(asked, lambda: self._list(asked, label), bytes)
         return answer
 
     async def watch(
@@ -279,11 +288,12 @@ class Api:
             raise NotFound(f'{asked.kind.plural} "{asked.key}" not found', code=404)
         return found
 
-    def _list(self, asked: Asked) -> Json:
+    def _list(self, asked: Asked, label: tuple[str, str, str]) -> Json:
         items = [
             each
             for key, each in self.all(asked.kind).items()
             if not asked.key or key.startswith(f"{asked.key}/")
+            if not label[0] or each["metadata"].get("labels", {}).get(label[0]) == label[2]
         ]
         meta = {"resourceVersion": str(self.version)}
         return {"kind": f"{asked.kind.kind}List", "metadata": meta, "items": items}

@@ -254,6 +254,9 @@ def _unit_status(view: QueueUnit) -> Mapping[str, Any]:
         "conditions": codec.conditions_to_wire(view.conditions),
         "podState": {"running": view.pods_running, "pending": view.pods_pending},
     }
+    if view.requeue is not None and view.requeue.at is not None:
+        at = codec.format_time(view.requeue.at)
+        status["requeueState"] = {"count": view.requeue.count, "requeueAt": at}
     for name, time in (("lastAllocateTime", view.allocated), ("lastUpdateTime", view.updated)):
         if time is not None:
             status[name] = codec.format_time(time)

@@ -10,7 +10,7 @@ from shells import Ground
 from kq.core import keys
 from kq.core.classviews import PriorityClass, Raw
 from kq.core.kinds import ResourceKind
-from kq.core.model import JobView, NamespaceView, Owner, Phase, PodSet, QueueUnit
+from kq.core.model import Grant, JobView, NamespaceView, Owner, Phase, PodSet, QueueUnit
 from kq.core.priority import PriorityClassView
 from kq.decide.situation import PodFacts, Rules, Situation
 from kq.quota.resolve import is_excluded
@@ -65,6 +65,26 @@ async def test_what_is_always_there(ground: Gathering) -> None:
     assert (now.rules.grace_seconds, now.may_hold_at) == (17, builders.at(1))
     assert now.first_run == builders.at(-5)
     assert now.pod_sets == (builders.pod_set(cpu=1),)
+
+
+@pytest.mark.parametrize(
+    ("kind", "other", "outgrown"),
+    [
+        pytest.param("SparkApplication", 2, True, id="another one has the rest"),
+        pytest.param("SparkApplication", 1, False, id="it fits"),
+        pytest.param("RayCluster", 2, False, id="a kind that only grows"),
+    ],
+)
+async def test_a_new_run_is_measured_by_what_others_have_in_use(
+    ground: Gathering, kind: str, other: int, outgrown: bool
+) -> None:
+    """Spec 8.19: of 5 cpu it had 3, and asks for 4 as a new run."""
+    job = job_view(kind=ResourceKind("x", "v1", kind, "xs"), suspended=False, labels=LABELLED)
+    grants = (Grant("main", 3),)
+    mine = builders.unit("train", replicas=4, grants=grants, phase=Phase.RUNNING)
+    ground.book.saw(mine)
+    ground.book.saw(builders.unit("other", replicas=other, phase=Phase.RUNNING))
+    assert (await ground.now(job, mine)).outgrown is outgrown
 
 
 # -- managed or not

@@ -1,17 +1,19 @@
 """One job at a time: what is known is gathered, planned and carried out (spec 5.13, 9.14, 24.9)."""
 
 import asyncio
+from datetime import timedelta
 from typing import Any
 
 import builders
+import msgspec
 import pytest
 from builders import stamp
 from shells import Ground
 
 from kq.core import keys
 from kq.core.kinds import JOB, QUEUE_UNIT
-from kq.core.model import NamespaceView, Phase
-from kq.decide.situation import Rules
+from kq.core.model import Chore, NamespaceView, Phase, Requeue
+from kq.decide.situation import Patience, Rules
 from kq.kube.errors import Conflict, ServerError
 from kq.reconcile.controller import Request, Result
 from kq.reconcile.execute import STALE
@@ -83,6 +85,10 @@ class Jobs(Ground):
         self.job(metadata=LABELLED)
         await self.look()
         assert len(self.grant()) == 1
+        await self.write_grant()
+
+    async def write_grant(self) -> None:
+        """What the cycle decided."""
         await self._grants.reconcile(TRAIN)
 
     def grants_are_taken_back(self) -> None:
@@ -160,6 +166,17 @@ async def test_a_held_job_gets_its_unit_once(ground: Jobs) -> None:
     assert ground.kinds() == [CREATE]
     made = ground.unit_now()
     assert (made.queue, made.labels, made.job_uid) == ("team-a", LABELLED["labels"], "job-train")
+
+
+async def test_a_lock_that_a_waiting_job_holds_is_told_once(ground: Jobs) -> None:
+    ground.job(metadata=LABELLED)
+    await ground.look()
+    holds = msgspec.structs.replace(ground.job_now(), chores=(Chore.TELL_LOCK,))
+    ground.watches.jobs["Job"].show(holds)  # type: ignore[attr-defined]
+    for _ in range(3):
+        await ground.look()
+    text = "while it waits it holds a lock of its WorkflowTemplate"
+    assert ground.notes.told == [f"Warning HoldsLock Job/train: {text}"]
 
 
 async def test_from_the_grant_on_the_job_is_released_once(ground: Jobs) -> None:
@@ -317,6 +334,148 @@ async def test_a_suspension_that_failed_is_tried_again_at_once(ground: Jobs) -> 
         await ground.look()
     assert await ground.look() == Result()
     assert ground.job_now().suspended
+
+
+# -- times (spec 9.6, 9.12, 9.13)
+
+
+PATIENT = {
+    "Job": Patience(
+        start=timedelta(minutes=5), base=timedelta(minutes=1), longest=timedelta(hours=1)
+    )
+}
+
+
+def evictions(ground: Jobs, reason: str) -> float | None:
+    labels = {"queue": "team-a", "reason": reason}
+    return ground.registry.get_sample_value("kq_evictions_total", labels)
+
+
+async def test_a_job_that_never_starts_goes_into_back_off_and_gets_another_try() -> None:
+    """Rows h and o."""
+    ground = Jobs(patience=PATIENT)
+    await ground.granted()
+    assert await ground.look() == Result(requeue_after=300)
+    ground.show_job()
+    ground.clock.move(299)
+    assert await ground.look() == Result(requeue_after=1)
+    ground.clock.move(1)
+    await ground.look()
+    await ground.look()
+    assert ground.job_now().suspended
+    ground.show_job()
+    await ground.look()
+    status = ground.status()
+    assert (status["phase"], status["admissions"]) == ("TimeoutBackoff", [])
+    assert status["requeueState"] == {"count": 1, "requeueAt": stamp(6)}
+    assert evictions(ground, "PodsReadyTimeout") == 1.0
+    assert await ground.look() == Result(requeue_after=60)
+    ground.clock.move(60)
+    await ground.look()
+    assert ground.status()["phase"] == "Enqueued"
+    ground.show_unit()
+    assert len(ground.grant()) == 1
+
+
+async def test_a_back_off_is_kept_by_another_manager() -> None:
+    """Case G2: it is read of the unit."""
+    ground = Jobs(patience=PATIENT)
+    ground.job(metadata=LABELLED)
+    ground.unit(phase=Phase.BACKOFF, raw_phase="TimeoutBackoff", requeue=Requeue(2, builders.at(1)))
+    await ground.look()
+    ground.clock.move(30)
+    assert await ground.look() == Result(requeue_after=30)
+
+
+async def test_a_job_whose_time_is_over_waits_for_somebody(ground: Jobs) -> None:
+    """Row m."""
+    limited = {keys.MAX_EXEC_TIME: "90"}
+    ground.job(metadata=LABELLED | {"annotations": limited})
+    await ground.look()
+    assert ground.unit_now().longest_seconds == 90
+    ground.grant()
+    await ground.write_grant()
+    assert await ground.look() == Result(requeue_after=90)
+    ground.show_job()
+    ground.clock.move(90)
+    await ground.look()
+    await ground.look()
+    ground.show_job()
+    await ground.look()
+    await ground.look()
+    unit = ground.unit_now()
+    assert (unit.phase, unit.active, unit.past_seconds) == (Phase.ENQUEUED, False, 90)
+    assert unit.message == "Evicted because the maximum execution time was exceeded"
+    assert evictions(ground, "MaximumExecutionTimeExceeded") == 1.0
+
+
+# -- victims (spec 13.5, 13.15)
+
+
+async def running_victim() -> Jobs:
+    """A job that runs, and one that goes first and wants its place."""
+    ground = Jobs()
+    ground.queue(metadata={"annotations": {keys.ENABLE_PREEMPTION[0]: "true"}})
+    await ground.granted()
+    await ground.look()
+    ground.show_job()
+    ground.book.saw(builders.pod())
+    ground.clock.move(2)
+    await ground.look()
+    ground.show_unit()
+    ground.book.saw(builders.job_view("high"))
+    ground.book.saw(builders.unit("high", cpu=5, priority=5))
+    assert ground.grant() == []
+    await ground.due()
+    ground.notes.take()
+    return ground
+
+
+async def test_a_victim_is_marked_suspended_and_enqueued() -> None:
+    ground = await running_victim()
+    await ground.look()
+    text = "Preempted by team-a/high for cpu of quota team-a"
+    assert ground.notes.take() == [
+        f"Warning Preempted QueueUnit/train: {text}",
+        f"Warning Preempted Job/train: {text}",
+    ]
+    assert evictions(ground, "Preempted") == 1.0
+    await ground.look()
+    assert ground.job_now().suspended
+    ground.show_job()
+    ground.book.lost(builders.pod())
+    await ground.look()
+    status = ground.status()
+    assert (status["phase"], status["admissions"]) == ("Enqueued", [])
+    assert status["message"] == "Enqueued after preempted by team-a/high for quota team-a"
+    assert [each.name for each in ground.grant()] == ["high"]
+
+
+async def test_a_victim_whose_operator_ignores_it_goes_on() -> None:
+    ground = await running_victim()
+    await ground.look()
+    await ground.look()
+    ground.show_job()
+    assert await ground.look() == Result(requeue_after=60)
+    ground.clock.move(60)
+    await ground.look()
+    assert not ground.job_now().suspended
+    mark = ground.unit_now().condition("Evicted")
+    assert mark is not None
+    assert (mark.status, mark.reason) == (False, "NotEvictable")
+    ground.show_job()
+    ground.grant()
+    assert ground.book.takings.of("team-a/train") is None
+
+
+async def test_who_is_deleted_takes_nothing() -> None:
+    """Case F4: an eviction that has not begun does not begin."""
+    ground = await running_victim()
+    ground.book.lost(builders.unit("high", cpu=5, priority=5))
+    ground.grant()
+    await ground.look()
+    assert ground.notes.take() == []
+    assert ground.unit_now().condition("Evicted") is None
 
 
 # -- units without their job (spec 9.14)

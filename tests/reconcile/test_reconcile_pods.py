@@ -5,9 +5,10 @@ import pytest
 from builders import NOW
 from shells import Ground
 
+from kq.core import keys, kinds
 from kq.core.model import Phase, PodView
 from kq.reconcile.controller import Request, Result
-from kq.reconcile.pods import PodsReconciler
+from kq.reconcile.pods import GONE, PodsReconciler
 
 POD = Request("team-a", "train-0")
 
@@ -21,6 +22,7 @@ class Pods(Ground):
         self.job()
         self.unit(phase=phase)
         self.reconciler = PodsReconciler(
+            client=self.api,  # type: ignore[arg-type]
             pods=self.watches.pods.lister,
             hub=self.hub,
             teller=self.teller,
@@ -124,3 +126,48 @@ async def test_the_event_is_sent_once() -> None:
     for _ in range(3):
         assert await ground.look() == Result()
     assert len(ground.notes.told) == 1
+
+
+# -- pods of jobs that are gone (spec 24.3, 24.5)
+
+RELEASED = {
+    "suspended": False,
+    "released_at": NOW,
+    "labels": {keys.QUOTA_LABEL: "team-a"},
+    "counts_pods": True,
+}
+
+
+def gone(ground: Pods) -> str:
+    """A job that was let go, and went with its unit before anybody saw a pod of it."""
+    job = builders.job_view("gone", **RELEASED)
+    unit = builders.unit("gone", phase=Phase.DEQUEUED)
+    ground.book.saw(job)
+    ground.book.saw(unit)
+    ground.book.lost(job, version=40)
+    ground.book.lost(unit)
+    assert ground.used() == 1000
+    return job.uid
+
+
+async def test_a_gone_job_without_a_pod_gives_its_quota_back_at_once() -> None:
+    ground = Pods()
+    uid = gone(ground)
+    await ground.reconciler.reconcile(Request("team-a", uid, GONE))
+    assert ground.used() == 0
+
+
+async def test_pods_of_a_gone_job_count_on_until_their_watch_shows_them() -> None:
+    ground = Pods()
+    uid = gone(ground)
+    labels = {"batch.kubernetes.io/controller-uid": uid}
+    ground.api.put(kinds.POD, {"metadata": {"namespace": "team-a", "name": "p", "labels": labels}})
+    await ground.reconciler.reconcile(Request("team-a", uid, GONE))
+    assert ground.used() == 1000
+
+
+async def test_a_job_that_left_nothing_is_not_asked_about() -> None:
+    ground = Pods()
+    ground.api.asked.clear()
+    await ground.reconciler.reconcile(Request("team-a", "no-such-uid", GONE))
+    assert ground.api.asked == []

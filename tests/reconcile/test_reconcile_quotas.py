@@ -13,6 +13,7 @@ from shells import Ground
 from kq.core import keys
 from kq.core.kinds import QUEUE
 from kq.core.model import Quota
+from kq.decide import quotafaults
 from kq.decide.autoqueue import WITHOUT_QUEUE
 from kq.kube.errors import AlreadyExists, Conflict, NotFound
 from kq.quota.unlimited import Unlimited
@@ -33,8 +34,11 @@ class Quotas(Ground):
             hub=self.hub,
             teller=self.teller,
             queues=self.watches.queues.lister,
-            same_name=lambda name: lister.by_index("name", name),
-            children=lambda name: lister.by_index("parent", name),
+            faults=lambda name: quotafaults.of_quotas(
+                lister.by_index("name", name),
+                lister.by_index("parent", name),
+                self.book.quotas.chain(name),
+            ),
             namespace=INSTALL_NAMESPACE,
             default_policy=default_policy,
         )

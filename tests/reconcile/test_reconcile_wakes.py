@@ -5,10 +5,11 @@ from typing import Any
 import builders
 import pytest
 from builders import NOW, at, job_view, pod
+from modes import node, resource_quota, tree
 from msgspec.structs import replace
 
 from kq.core.model import Condition, JobState, Phase
-from kq.reconcile.wakes import COUNTS, job_matters, pod_matters
+from kq.reconcile.wakes import COUNTS, job_matters, pod_matters, queues_of
 
 RUNS = job_view("runs", suspended=False, released_at=NOW)
 GRANTED = builders.unit("runs", phase=Phase.DEQUEUED)
@@ -104,3 +105,18 @@ def test_pods_that_a_job_should_not_have_are_looked_at_at_once(
     old: Any, new: Any, job: Any
 ) -> None:
     assert pod_matters(old, new, job, RUNNING) == 0
+
+
+@pytest.mark.parametrize(
+    ("quota", "queues"),
+    [
+        pytest.param(None, [], id="none"),
+        pytest.param(builders.quota("a", parent="p"), ["a", "p"], id="of quotas with parents"),
+        pytest.param(
+            tree(node("root"), node("root/a_B")), ["root", "root-a-b"], id="of all nodes of a tree"
+        ),
+        pytest.param(resource_quota(), ["team-a"], id="of a ResourceQuota's namespace"),
+    ],
+)
+def test_the_queues_that_a_quota_concerns(quota: Any, queues: list[str]) -> None:
+    assert list(queues_of(quota)) == queues

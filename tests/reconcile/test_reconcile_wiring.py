@@ -11,8 +11,9 @@ from wired import APART, IN_B, JOBS, RUNS, UNITS, WAITS, WORLD, Wired, job_of
 
 from kq.core import keys
 from kq.core.classviews import PriorityClass, Raw
-from kq.core.model import Phase
+from kq.core.model import Owner, Phase
 from kq.core.priority import PriorityClassView
+from kq.jobs.ray import RAY_CLUSTERS
 
 pytestmark = pytest.mark.looptime
 
@@ -127,7 +128,7 @@ async def test_a_grant_that_rests_on_an_older_version_is_looked_at() -> None:
 
 async def test_with_its_last_unit_the_queue_of_a_quota_that_is_gone_is_looked_at() -> None:
     old = builders.unit("old", quota="gone")
-    ground = await Wired().settled(old)
+    ground = await Wired().settled(old, builders.queue("gone"))
     ground.lose(old)
     assert (await ground.woken())["quotas"] == ["gone"]
 
@@ -171,6 +172,28 @@ async def test_the_last_live_pod_of_an_earlier_run_wakes_its_queue() -> None:
     ground = await Wired().settled(*WORLD, left)
     ground.lose(left)
     assert "team-a" in (await ground.woken())["queue"]
+
+
+async def test_the_last_pod_of_a_child_that_is_gone_wakes_its_job() -> None:
+    """A RayJob's cluster goes before its pods do (spec 8.23)."""
+    left = pod("waits-0", owner=Owner("ray.io/v1", "RayCluster", "x", "child", controller=True))
+    ground = await Wired().settled(*WORLD)
+    ground.hub.book.jobs.put_child("child", "job-waits")
+    ground.see(left)
+    ground.hub.book.jobs.drop_child("child")
+    await ground.woken()
+    ground.lose(left)
+    assert (await ground.woken())["job"] == ["team-a/waits"]
+
+
+async def test_a_child_that_is_seen_after_its_pods_wakes_its_job() -> None:
+    owner = Owner("ray.io/v1", "RayJob", "waits", "job-waits", controller=True)
+    child = job_view("child", kind=RAY_CLUSTERS[0], uid="child", owners=(owner,))
+    ground = await Wired().settled(*WORLD)
+    ground.see(pod("waits-0", owner=Owner("ray.io/v1", "RayCluster", "x", "child")))
+    await ground.woken()
+    ground.see(child)
+    assert "team-a/waits" in (await ground.woken())["job"]
 
 
 async def test_live_pods_that_vanish_wake_all_who_share_a_level() -> None:

@@ -93,7 +93,7 @@ def test_o2_many_jobs_at_rest_are_not_written_to_in_an_hour(case: Case) -> None:
     case.passes(10)
     submit(case, part, a, "waits", cpu=1)
     submit(case, part, b, "ends", cpu=1, run_for="1s")
-    submit(case, part, b, "never", cpu=999)
+    submit(case, part, b, "never", cpu=JOBS + 1)
     submit(case, part, case.world.name_of("none"), "lost", cpu=1)
     submit(case, part, b, "rests", cpu=1, annotations={keys.ACTIVE: "false"})
     case.passes(120)

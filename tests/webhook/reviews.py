@@ -10,6 +10,7 @@ from typing import Any
 
 import jsonpatch
 
+from kq.core.keys import is_label_value
 from kq.core.model import NamespaceView
 from kq.jobs import make_integrations
 from kq.jobs.options import JobOptions
@@ -40,6 +41,9 @@ class FakeWorld:
 
     def quota_of(self, labels: Mapping[str, str], namespace: str) -> str | None:
         return labelled_quota(labels) or self.mapped.get(namespace)
+
+    def label_of(self, quota: str) -> str | None:
+        return quota if is_label_value(quota) else None
 
 
 def namespace(name: str, **labels: str) -> NamespaceView:

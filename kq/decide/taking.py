@@ -1,0 +1,244 @@
+"""What a pass over a Queue takes back for those who do not fit, and sets aside for them (13.6).
+
+Two views of usage count: as it is now, and as it will be once all have given back what they are
+asked for, and those who wait for it have got it. Who starts has to fit in both.
+"""
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
+
+import msgspec
+
+from kq.core.messages import Reason, m12, s7
+from kq.core.plugins import Level, OrderKey, Problem
+from kq.core.resources import Resources
+from kq.decide.fit import Shortage, Used, shortage
+from kq.decide.reclaim import Reclaim, reclaimed
+from kq.decide.situation import Taken
+from kq.decide.victims import (
+    ChainOf,
+    Claimant,
+    Holder,
+    Lack,
+    fewest,
+    givers,
+    is_harder,
+    lacking,
+    preempted,
+    rank,
+)
+
+Amounts = dict[tuple[str, str], int]
+"""By level and resource."""
+MOST_HOPELESS = 16
+
+
+class Promise(msgspec.Struct, frozen=True, kw_only=True):
+    """What is set aside for a unit until others have given it back.
+
+    It bars units of lower priority; one that takes from its betters bars all (spec 13.9 `Any`).
+    """
+
+    unit: str
+    priority: int
+    levels: tuple[str, ...]
+    request: Resources
+    bars_all: bool = False
+
+
+class Grounds(msgspec.Struct, frozen=True, kw_only=True):
+    """Whom a pass may take from, who is giving back already, and what other Queues wait for."""
+
+    queue: str
+    preempts: bool
+    holders: Callable[[], Sequence[Holder]]
+    leaving: Sequence[Holder]
+    promises: Sequence[Promise]
+    chain_of: ChainOf
+    takes_none: Callable[[str], bool]
+    """Whether that unit's preemptionPolicy is Never."""
+
+
+class Taking:
+    """Victims and promises of one pass."""
+
+    def __init__(self, grounds: Grounds) -> None:
+        self._grounds = grounds
+        self._leaving = {each.key: each for each in sorted(grounds.leaving, key=rank)}
+        """Those whose place nobody waits for yet."""
+        self._freed: Amounts = {}
+        self._given: Amounts = {}
+        """What of it somebody waits for already."""
+        self._aside: Amounts = {}
+        self._holders: Sequence[Holder] | None = None
+        self._stocks: dict[tuple[str, str, str], tuple[list[int], list[int]]] = {}
+        self._hopeless: list[Claimant] = []
+        self.taken: dict[str, Taken] = {}
+        """The victims, by unit."""
+        self.promises: list[Promise] = []
+        self.in_vain = False
+        """Somebody found no victims, and may find some when protections end."""
+        for each in grounds.leaving:
+            self._free(each)
+
+    def shortage(
+        self, place: OrderKey, chain: Sequence[Level], request: Resources, used: Used
+    ) -> Shortage | None:
+        """What one that fits now would lack later: it would start with what is set aside."""
+        if not (self.promises or self._grounds.promises):
+            return None
+        return shortage(chain, request, self._later(used, -place[0]))
+
+    def take(
+        self, place: OrderKey, chain: Sequence[Level], request: Resources, used: Used
+    ) -> Problem | None:
+        """Has others make room for one that does not fit, and says whom it waits for (M12)."""
+        mode = mode_of(chain)
+        if not self._grounds.preempts and mode is Reclaim.NEVER:
+            return None
+        claimant = Claimant(
+            queue=self._grounds.queue,
+            chain=chain,
+            priority=-place[0],
+            request=request,
+            takes_none=self._grounds.takes_none(place[2]),
+        )
+        if claimant.takes_none:
+            return None
+        reason, victims = "", list[Holder]()
+        lacks = lacking(claimant, self._later(used, claimant.priority))
+        if lacks:
+            reason, victims = self._victims(claimant, lacks, used, mode)
+            if not victims:
+                self.in_vain = True
+                return None
+        self._record(place[2], chain[0].name, victims, reason, lacks)
+        return self._promise(place[2], claimant, used)
+
+    def _victims(
+        self, claimant: Claimant, lacks: Sequence[Lack], used: Used, mode: Reclaim
+    ) -> tuple[str, list[Holder]]:
+        """First across quotas, then in the Queue (spec 13.11)."""
+        later, chain_of = self._later(used, claimant.priority), self._grounds.chain_of
+        if any(is_harder(claimant, each) for each in self._hopeless):
+            return "", []
+        below = None if mode is Reclaim.ANY else claimant.priority
+        if mode is not Reclaim.NEVER and self._may_suffice(lacks, below, ""):
+            found = reclaimed(claimant, self._left(), later, chain_of, mode)
+            if found:
+                return "Reclaimed", found
+        own = self._grounds.queue
+        if self._grounds.preempts and self._may_suffice(lacks, claimant.priority, own):
+            found = preempted(claimant, self._left(), later, chain_of)
+            if found:
+                return "Preempted", found
+        if len(self._hopeless) < MOST_HOPELESS:
+            self._hopeless.append(claimant)
+        return "", []
+
+    def _left(self) -> Iterator[Holder]:
+        return (each for each in self._all() if each.key not in self.taken)
+
+    def _all(self) -> Sequence[Holder]:
+        if self._holders is None:
+            self._holders = sorted(self._grounds.holders(), key=rank)
+        return self._holders
+
+    def _may_suffice(self, lacks: Sequence[Lack], below: int | None, queue: str) -> bool:
+        """Whether all that may lose their grants have so much; most often nobody has."""
+        for lack in lacks:
+            priorities, sums = self._stock(lack.level, lack.resource, queue)
+            count = len(priorities) if below is None else bisect_left(priorities, below)
+            if sums[count] < lack.amount:
+                return False
+        return True
+
+    def _stock(self, level: str, resource: str, queue: str) -> tuple[list[int], list[int]]:
+        """Priorities of holders in order, and what the first so many of them have together."""
+        known = self._stocks.get((level, resource, queue))
+        if known is not None:
+            return known
+        chain_of = self._grounds.chain_of
+        below = {
+            quota: any(one.name == level for one in chain_of(quota))
+            for quota in {each.quota for each in self._all()}
+        }
+        having = sorted(
+            (each.priority, each.charge.get(resource))
+            for each in self._all()
+            if below[each.quota] and queue in ("", each.queue)
+        )
+        sums = [0]
+        for _, amount in having:
+            sums.append(sums[-1] + amount)
+        stock = ([priority for priority, _ in having], sums)
+        self._stocks[level, resource, queue] = stock
+        return stock
+
+    def _record(
+        self, unit: str, quota: str, victims: Sequence[Holder], reason: str, lacks: Sequence[Lack]
+    ) -> None:
+        for each in victims:
+            told = f"{reason} by {unit} for {lacks[0].resource} of quota {lacks[0].level}"
+            self.taken[each.key] = Taken(reason=reason, text=s7(unit, quota), told=told)
+            self._leaving[each.key] = each
+            self._free(each)
+
+    def _promise(self, unit: str, claimant: Claimant, used: Used) -> Problem:
+        """Sets aside what it asks; it waits for those who give back what it lacks."""
+        beside, given = self._beside(used, claimant.priority), self._given
+        lacks = lacking(claimant, lambda at, of: beside(at, of) - given.get((at, of), 0))
+        possible = list(givers(self._leaving.values(), lacks, self._grounds.chain_of))
+        needed = fewest(possible, lacks) or [holder for holder, _ in possible]
+        for each in needed:
+            del self._leaving[each.key]
+            _add(self._given, self._levels(each), each.charge)
+        levels = tuple(level.name for level in claimant.chain)
+        promise = Promise(
+            unit=unit,
+            priority=claimant.priority,
+            levels=levels,
+            request=claimant.request,
+            bars_all=any(each.priority >= claimant.priority for each in needed),
+        )
+        self.promises.append(promise)
+        _add(self._aside, levels, claimant.request)
+        level = lacks[0].level if lacks else levels[0]
+        return Problem(Reason.PREEMPTION, m12(level, sorted(each.key for each in needed)))
+
+    def _free(self, holder: Holder) -> None:
+        _add(self._freed, self._levels(holder), holder.charge)
+
+    def _levels(self, holder: Holder) -> Sequence[str]:
+        return [level.name for level in self._grounds.chain_of(holder.quota)]
+
+    def _later(self, used: Used, priority: int) -> Used:
+        """Usage once all is given back that is asked back, and what is set aside is used."""
+        beside, freed = self._beside(used, priority), self._freed
+        return lambda level, resource: beside(level, resource) - freed.get((level, resource), 0)
+
+    def _beside(self, used: Used, priority: int) -> Used:
+        """Usage with what is set aside for those that one of that priority does not pass."""
+        others: Amounts = {}
+        for each in self._grounds.promises:
+            if each.bars_all or each.priority > priority:
+                _add(others, each.levels, each.request)
+        aside = self._aside
+
+        def counted(level: str, resource: str) -> int:
+            key = (level, resource)
+            return used(level, resource) + aside.get(key, 0) + others.get(key, 0)
+
+        return counted
+
+
+def mode_of(chain: Sequence[Level]) -> Reclaim:
+    """Of whom the quota takes back its min; a mode that is not known is Never (spec 13.9)."""
+    named = chain[0].reclaim if chain else ""
+    return Reclaim(named) if named in tuple(Reclaim) else Reclaim.NEVER
+
+
+def _add(total: Amounts, levels: Sequence[str], amounts: Resources) -> None:
+    for level in levels:
+        for name, amount in amounts.items():
+            total[level, name] = total.get((level, name), 0) + amount

@@ -1,0 +1,538 @@
+"""Passes that take back and set aside: who loses what for whom, and who starts meanwhile (13.6)."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+import msgspec
+import pytest
+from builders import (
+    NOW,
+    amounts,
+    at,
+    book,
+    changed,
+    condition,
+    grant,
+    pod_set,
+    queue,
+    quota,
+    running_job,
+    unit,
+)
+from builders import job_view as held_job
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kq.core import keys, messages
+from kq.core.model import Phase
+from kq.core.options import TakingOptions
+from kq.core.plugins import Level
+from kq.core.resources import ZERO
+from kq.decide.taking import mode_of
+
+PREEMPTS = {keys.ENABLE_PREEMPTION[0]: "true"}
+RUNS = {"phase": Phase.RUNNING}
+
+
+class Cluster:
+    """A book of units and their jobs."""
+
+    def __init__(self, *units, quotas=None, queues=None, **options):
+        self.book = book(
+            *(quotas or [quota(cpu=4)]),
+            views=[*(queues or [queue(annotations=PREEMPTS)]), *self.jobs(units), *units],
+            **options,
+        )
+
+    @staticmethod
+    def jobs(units) -> Iterator[object]:
+        for each in units:
+            yield running_job(each.name) if each.holds_quota else held_job(each.name)
+
+    def pass_over(self, name="team-a", minute=10.0):
+        return [each.name for each in self.book.cycle(name, at(minute))]
+
+    def victims(self):
+        return sorted(key for key in self.book.units if self.book.takings.of(key) is not None)
+
+    def told(self, name):
+        verdict = self.book.verdict(f"team-a/{name}")
+        return verdict.message if verdict else None
+
+    def mark(self, *names):
+        """Their evictions have begun."""
+        for name in names:
+            known = self.book.units[f"team-a/{name}"]
+            mark = condition("Evicted", True, "Preempted", "x")
+            self.book.saw(changed(known, conditions=(mark,)))
+
+    def leaving(self):
+        """Units whose evictions have begun."""
+        marked = (each for each in self.book.units.values() if each.holds_quota)
+        return [each.name for each in marked if (mark := each.condition("Evicted")) and mark.status]
+
+    def settle(self, names):
+        """What was granted is written and let go."""
+        for name in names:
+            known = self.book.units[f"team-a/{name}"]
+            self.book.ledger.revoke(known.key)
+            self.book.saw(changed(known, conditions=()))
+            self.book.saw(running_job(name))
+
+    def leave(self, *names):
+        """Their evictions are done."""
+        for name in names:
+            known = self.book.units[f"team-a/{name}"]
+            out = {"phase": Phase.ENQUEUED, "raw_phase": "Enqueued", "grants": ()}
+            self.book.saw(changed(known, **out))
+
+
+def low(name="low", cpu=4, **fields):
+    return unit(name, cpu=cpu, **{**RUNS, **fields})
+
+
+def high(name="high", cpu=4, priority=5, **fields):
+    return unit(name, cpu=cpu, priority=priority, **fields)
+
+
+def test_one_that_does_not_fit_has_others_make_room():
+    cluster = Cluster(low(), high())
+    assert cluster.pass_over() == []
+    assert cluster.victims() == ["team-a/low"]
+    taken = cluster.book.takings.of("team-a/low")
+    assert taken.reason == "Preempted"
+    assert taken.text == messages.s7("team-a/high", "team-a")
+    assert taken.told == "Preempted by team-a/high for cpu of quota team-a"
+    assert cluster.told("high") == messages.m12("team-a", ["team-a/low"])
+    assert cluster.book.take_to_tell() == ["team-a/high"]
+    assert cluster.book.takings.take_news() == ["team-a/low"]
+
+
+def test_it_says_the_same_until_they_are_gone_and_takes_nobody_else():
+    cluster = Cluster(low("one", 2), low("two", 2), low("low", 0, minute=1), high("high", 2))
+    cluster.pass_over()
+    (victim,) = cluster.victims()
+    told = cluster.told("high")
+    cluster.book.take_to_tell()
+    cluster.book.takings.take_news()
+    for _ in range(2):
+        assert cluster.pass_over() == []
+        assert (cluster.victims(), cluster.told("high")) == ([victim], told)
+        assert cluster.book.take_to_tell() == []
+        assert cluster.book.takings.take_news() == []
+    cluster.mark(victim.partition("/")[2])
+    assert cluster.pass_over() == []
+    assert (cluster.victims(), cluster.told("high")) == ([], told)
+    cluster.leave(victim.partition("/")[2])
+    assert "team-a" in cluster.book.take_woken()
+    assert cluster.pass_over() == ["high"]
+
+
+@pytest.mark.parametrize("policy", ["Priority", "Block", "Intelligent"])
+def test_without_the_annotation_nobody_takes_anything(policy):
+    cluster = Cluster(low(), high(), queues=[queue(policy=policy)])
+    assert cluster.pass_over() == []
+    assert cluster.victims() == []
+    assert cluster.told("high").startswith("waiting for quota team-a")
+
+
+@pytest.mark.parametrize(
+    "text", ["false", "", "yes", "1"], ids=["false", "empty", "no truth", "a number"]
+)
+def test_only_true_is_true(text):
+    named = {keys.ENABLE_PREEMPTION[0]: text, keys.ENABLE_PREEMPTION[1]: "true"}
+    cluster = Cluster(low(), high(), queues=[queue(annotations=named)])
+    cluster.pass_over()
+    assert cluster.victims() == []
+
+
+@pytest.mark.parametrize(
+    ("victim", "options"),
+    [
+        pytest.param(low(priority=5), {}, id="an equal one"),
+        pytest.param(
+            low(labels={keys.QUOTA_LABEL: "team-a", keys.PREEMPTIBLE_LABELS[0]: "false"}),
+            {},
+            id="not preemptible",
+        ),
+        pytest.param(low(), {"taking": TakingOptions(preemptible=False)}, id="not by default"),
+        pytest.param(low(active=False), {}, id="deactivated already"),
+        pytest.param(low(deleting=True), {}, id="on its way out"),
+        pytest.param(
+            low(conditions=(condition("Evicted", True, "Deactivated"),)), {}, id="evicted already"
+        ),
+        pytest.param(
+            low(conditions=(condition("Evicted", False, "NotEvictable"),)),
+            {},
+            id="13.15: not evictable",
+        ),
+        pytest.param(
+            low(phase=None, raw_phase="Odd", grants=(grant(cpu=4),)),
+            {},
+            id="9.3: of an unknown phase",
+        ),
+    ],
+)
+def test_who_is_no_victim(victim, options):
+    cluster = Cluster(victim, high(), **options)
+    cluster.pass_over()
+    assert cluster.victims() == []
+    assert cluster.told("high").startswith("waiting for quota")
+
+
+def test_one_that_was_not_let_go_yet_is_a_victim_whatever_its_kind():
+    """Spec 13.2, 8.1."""
+    cluster = Cluster(low(), high())
+    cluster.book.saw(running_job("low", evictable=False))
+    cluster.pass_over()
+    assert cluster.victims() == []
+    cluster.book.saw(held_job("low", evictable=False))
+    cluster.pass_over()
+    assert cluster.victims() == ["team-a/low"]
+
+
+def test_a_unit_whose_job_nobody_knows_is_no_victim():
+    cluster = Cluster(low(), high())
+    cluster.book.lost(running_job("low"))
+    cluster.pass_over()
+    assert cluster.victims() == []
+
+
+@pytest.mark.parametrize(
+    ("policy", "classes", "takes"),
+    [
+        pytest.param("", (), True, id="nothing said"),
+        pytest.param("Never", (), False, id="its template"),
+        pytest.param("", {"calm"}, False, id="its class"),
+        pytest.param("PreemptLowerPriority", {"calm"}, True, id="the template first"),
+    ],
+)
+def test_who_takes_nothing(policy, classes, takes):
+    """Spec 13.2."""
+    pods = pod_set(cpu=4)
+    template = msgspec.structs.replace(pods.template, preemption_policy=policy)
+    pods = msgspec.structs.replace(pods, template=template)
+    cluster = Cluster(low(), high(pod_sets=(pods,), priority_class="calm"))
+    cluster.book.takings.set_modest(classes)
+    cluster.pass_over()
+    assert bool(cluster.victims()) is takes
+
+
+def test_a_grant_is_safe_for_its_time_and_then_it_is_looked_at_again():
+    """Spec 13.8, 10.15."""
+    options = TakingOptions(protection=timedelta(minutes=30))
+    cluster = Cluster(low(allocated=NOW), high(), taking=options)
+    cluster.pass_over(minute=29)
+    assert cluster.victims() == []
+    assert cluster.book.takings.next_look("team-a") == at(30)
+    cluster.pass_over(minute=30)
+    assert cluster.victims() == ["team-a/low"]
+    assert cluster.book.takings.next_look("team-a") is None
+
+
+def test_nobody_looks_again_where_nobody_waits():
+    options = TakingOptions(protection=timedelta(minutes=30))
+    cluster = Cluster(low(cpu=1, allocated=NOW), high(cpu=1), taking=options)
+    assert cluster.pass_over() == ["high"]
+    assert cluster.book.takings.next_look("team-a") is None
+
+
+# -- set aside (13.6)
+
+
+def test_nobody_behind_it_starts_with_what_is_being_freed():
+    cluster = Cluster(low("one", 2), low("two", 2), high("high", 4), high("slips", 2, priority=1))
+    cluster.pass_over()
+    assert cluster.victims() == ["team-a/one", "team-a/two"]
+    cluster.mark("one", "two")
+    cluster.pass_over()
+    cluster.leave("one")
+    assert cluster.pass_over() == []
+    assert cluster.told("slips").startswith("waiting for quota team-a")
+    cluster.leave("two")
+    assert cluster.pass_over() == ["high"]
+
+
+def test_who_fits_beside_it_starts():
+    cluster = Cluster(low("one", 3), high("high", 2), high("small", 1, priority=1))
+    assert cluster.pass_over() == ["small"]
+    assert cluster.victims() == ["team-a/one"]
+
+
+def test_one_before_it_may_have_it():
+    cluster = Cluster(low("one", 4), high("high", 4))
+    cluster.pass_over()
+    cluster.mark("one")
+    cluster.book.saw(held_job("first"))
+    cluster.book.saw(high("first", 4, priority=9))
+    cluster.pass_over()
+    assert cluster.told("first") == messages.m12("team-a", ["team-a/one"])
+    cluster.leave("one")
+    assert cluster.pass_over() == ["first"]
+
+
+def family(**child):
+    """Two quotas below one, each with its Queue."""
+    return [
+        quota("top", cpu=4, is_parent=True),
+        quota("team-a", cpu=4, parent="top", **child),
+        quota("team-b", cpu=4, parent="top"),
+    ]
+
+
+QUEUES = [queue(annotations=PREEMPTS), queue("team-b")]
+
+
+@pytest.mark.parametrize(("priority", "starts"), [(4, []), (5, ["other"]), (6, ["other"])])
+def test_no_lower_one_of_another_queue_starts_with_it(priority, starts):
+    other = high("other", 2, priority, quota="team-b")
+    cluster = Cluster(
+        low("one", 2), low("two", 2), high("high", 4), other, quotas=family(), queues=QUEUES
+    )
+    cluster.pass_over()
+    cluster.mark("one", "two")
+    cluster.pass_over()
+    cluster.leave("one")
+    assert cluster.pass_over("team-b") == starts
+
+
+def test_what_nobody_waits_for_any_more_is_for_all():
+    """Case F4: no further eviction begins, and the others are woken."""
+    other = high("other", 2, 1, quota="team-b")
+    cluster = Cluster(
+        low("one", 2), low("two", 2), high("high", 4), other, quotas=family(), queues=QUEUES
+    )
+    cluster.pass_over()
+    cluster.mark("one")
+    cluster.pass_over()
+    cluster.leave("one")
+    cluster.book.lost(cluster.book.units["team-a/one"])
+    assert cluster.pass_over("team-b") == []
+    cluster.book.take_woken()
+    cluster.book.lost(cluster.book.units["team-a/high"])
+    assert cluster.book.take_woken() == ["team-a"]
+    cluster.pass_over()
+    assert cluster.victims() == []
+    assert "team-b" in cluster.book.take_woken()
+    assert cluster.pass_over("team-b") == ["other"]
+
+
+def test_the_last_one_that_waits_takes_its_promise_along():
+    other = high("other", 4, 1, quota="team-b")
+    cluster = Cluster(low("one", 4), high("high", 4), other, quotas=family(), queues=QUEUES)
+    cluster.pass_over()
+    cluster.leave("one")
+    cluster.book.lost(cluster.book.units["team-a/high"])
+    cluster.book.lost(cluster.book.units["team-a/one"])
+    cluster.book.take_woken()
+    cluster.pass_over()
+    assert "team-b" in cluster.book.take_woken()
+    assert cluster.pass_over("team-b") == ["other"]
+
+
+def test_an_eviction_that_came_to_nothing_lets_it_choose_anew():
+    """Spec 13.15."""
+    cluster = Cluster(low("one", 2, minute=1), low("two", 2), high("high", 2))
+    cluster.pass_over()
+    assert cluster.victims() == ["team-a/one"]
+    cluster.mark("one")
+    cluster.pass_over()
+    cluster.book.take_woken()
+    spared = condition("Evicted", False, "NotEvictable")
+    cluster.book.saw(changed(cluster.book.units["team-a/one"], conditions=(spared,)))
+    assert cluster.book.take_woken() == ["team-a"]
+    cluster.pass_over()
+    assert cluster.victims() == ["team-a/two"]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"priority": -1},
+        {"labels": {keys.QUOTA_LABEL: "team-a", keys.PREEMPTIBLE_LABELS[0]: "true"}},
+    ],
+    ids=["lower now", "preemptible now"],
+)
+def test_one_that_becomes_a_victim_wakes_the_queue(fields):
+    cluster = Cluster(low(priority=5), high(), taking=TakingOptions(preemptible=True))
+    cluster.pass_over()
+    cluster.book.take_woken()
+    cluster.book.saw(changed(cluster.book.units["team-a/low"], **fields))
+    assert cluster.book.take_woken() == ["team-a"]
+
+
+# -- a line of them
+
+
+def test_equal_ones_each_find_their_own_victims_at_once():
+    lows = [low(f"low{n}", 1, minute=n) for n in range(4)]
+    highs = [high(f"high{n}", 1, minute=n) for n in range(3)]
+    cluster = Cluster(*lows, *highs)
+    cluster.pass_over()
+    assert cluster.victims() == ["team-a/low1", "team-a/low2", "team-a/low3"]
+    assert [cluster.told(f"high{n}") for n in range(3)] == [
+        messages.m12("team-a", [f"team-a/low{n}"]) for n in (3, 2, 1)
+    ]
+
+
+def test_under_block_only_the_head_takes():
+    lows = [low(f"low{n}", 1, minute=n) for n in range(4)]
+    highs = [high(f"high{n}", 1, minute=n) for n in range(3)]
+    cluster = Cluster(*lows, *highs, queues=[queue(policy="Block", annotations=PREEMPTS)])
+    cluster.pass_over()
+    assert cluster.victims() == ["team-a/low3"]
+    assert cluster.told("high1") == messages.m8("team-a", "team-a")
+
+
+def test_a_hopeless_one_hides_nobody():
+    """Case F1."""
+    cluster = Cluster(low("w1", 1, priority=1), high("big", 5, 9), high("mid", 4, 8))
+    cluster.pass_over()
+    assert cluster.victims() == ["team-a/w1"]
+    assert cluster.told("big").startswith("cannot start")
+    assert cluster.told("mid") == messages.m12("team-a", ["team-a/w1"])
+
+
+def test_one_that_finds_too_few_hides_nobody_and_is_not_asked_twice():
+    units = [low("same", 3, priority=5), low("low", 1)]
+    cluster = Cluster(*units, high("four", 4), high("two", 2), high("one", 1))
+    cluster.pass_over()
+    assert cluster.victims() == ["team-a/low"]
+    assert cluster.told("one") == messages.m12("team-a", ["team-a/low"])
+    assert cluster.told("two").startswith("waiting for quota")
+
+
+def test_nobody_is_taken_from_while_the_queue_waits_for_pods():
+    """Spec 10.13: the winner could not start."""
+    waits = {**PREEMPTS, keys.WAIT_FOR_PODS[0]: "true"}
+    cluster = Cluster(low("low", 3), high("high", 2), queues=[queue(annotations=waits)])
+    cluster.pass_over()
+    assert cluster.victims() == []
+
+
+# -- across quotas (13.9-13.11)
+
+
+def reclaiming(mode, *units, **options):
+    marks = {keys.RECLAIM[0]: mode} if mode else {}
+    quotas = [
+        quota("top", cpu=8, is_parent=True),
+        quota("team-a", parent="top", minimum=amounts(cpu=4), annotations=marks),
+        quota("team-b", parent="top"),
+    ]
+    return Cluster(*units, quotas=quotas, queues=[queue(), queue("team-b")], **options)
+
+
+OTHERS = [low(f"b{n}", 2, priority=5, quota="team-b", minute=n) for n in range(4)]
+
+
+@pytest.mark.parametrize(
+    ("mode", "priority", "victims"),
+    [
+        pytest.param("Any", 0, ["team-a/b3"], id="Any"),
+        pytest.param("LowerPriority", 5, [], id="LowerPriority: not an equal one"),
+        pytest.param("LowerPriority", 6, ["team-a/b3"], id="LowerPriority: a lower one"),
+        pytest.param("Never", 9, [], id="Never"),
+        pytest.param("", 9, [], id="nothing said"),
+        pytest.param("any", 9, [], id="not known"),
+    ],
+)
+def test_a_quota_takes_back_its_min(mode, priority, victims):
+    cluster = reclaiming(mode, *OTHERS, high("due", 2, priority))
+    cluster.pass_over()
+    assert cluster.victims() == victims
+    if victims:
+        taken = cluster.book.takings.of(victims[0])
+        assert (taken.reason, taken.text) == ("Reclaimed", messages.s7("team-a/due", "team-a"))
+        assert cluster.told("due") == messages.m12("top", victims)
+
+
+def test_a_better_one_does_not_come_back_before_it():
+    """Spec 24.6: with `Any` the victims may go before the one that they make room for."""
+    cluster = reclaiming("Any", *OTHERS, high("due", 2, 0))
+    cluster.pass_over()
+    cluster.mark("b3")
+    cluster.pass_over()
+    cluster.leave("b3")
+    assert cluster.pass_over("team-b") == []
+    assert cluster.pass_over("team-a") == ["due"]
+
+
+def test_first_across_quotas_then_in_the_queue():
+    """Spec 13.11."""
+    own = low("own", 2, priority=0, quota="team-a")
+    quotas = [
+        quota("top", cpu=8, is_parent=True),
+        quota(
+            "team-a",
+            parent="top",
+            minimum=amounts(cpu=4),
+            annotations={keys.RECLAIM[0]: "LowerPriority"},
+        ),
+        quota("team-b", parent="top"),
+    ]
+    cluster = Cluster(own, *OTHERS[:3], high("due", 2, 6), quotas=quotas, queues=[*QUEUES])
+    cluster.pass_over()
+    assert cluster.victims() == ["team-a/b2"]
+    over = Cluster(own, *OTHERS[:3], high("due", 4, 6), quotas=quotas, queues=[*QUEUES])
+    over.pass_over()
+    assert over.victims() == []
+
+
+def test_a_mode_is_read_of_the_first_spelling():
+    assert mode_of(()) == "Never"
+    assert mode_of((Level("a", ZERO, ZERO, reclaim="Any"),)) == "Any"
+
+
+# -- all together
+
+sizes = st.integers(1, 3)
+workloads = st.lists(
+    st.tuples(sizes, st.integers(0, 3), st.sampled_from(("team-a", "team-b")), st.booleans()),
+    min_size=1,
+    max_size=9,
+)
+
+
+@given(
+    workloads,
+    st.sampled_from(("Priority", "Block", "Intelligent")),
+    st.sampled_from(("Never", "LowerPriority", "Any")),
+)
+def test_it_comes_to_rest_with_all_that_go_first_and_nobody_above_a_limit(units, policy, mode):
+    """No preemption in turn (13.7, 24.6), none without effect, no level above its limit (24.1)."""
+    made = [
+        unit(f"u{n}", cpu=cpu, priority=priority, quota=name, minute=n, **(RUNS if runs else {}))
+        for n, (cpu, priority, name, runs) in enumerate(units)
+    ]
+    held = 0
+    for each in list(made):
+        size = units[int(each.name[1:])][0]
+        if each.holds_quota and held + size > 6:
+            made.remove(each)
+        elif each.holds_quota:
+            held += size
+    quotas = [
+        quota("top", cpu=6, is_parent=True),
+        quota("team-a", parent="top", minimum=amounts(cpu=3), annotations={keys.RECLAIM[0]: mode}),
+        quota("team-b", parent="top", cpu=5),
+    ]
+    queues = [queue(policy=policy, annotations=PREEMPTS), queue("team-b", annotations=PREEMPTS)]
+    cluster = Cluster(*made, quotas=quotas, queues=queues)
+    evictions = 0
+    for _ in range(40):
+        started, victims = [], []
+        for name in ("team-a", "team-b"):
+            started += cluster.pass_over(name)
+            victims += [key.partition("/")[2] for key in cluster.victims()]
+            cluster.mark(*(each for each in victims if each not in cluster.leaving()))
+        assert cluster.book.usage.of("top").get("cpu", 0) <= 6000
+        leaving = cluster.leaving()
+        cluster.leave(*leaving)
+        cluster.settle(started)
+        evictions += len(leaving)
+        if not (started or leaving or victims):
+            break
+    else:
+        pytest.fail("it never comes to rest")
+    assert evictions <= len(made) ** 2

@@ -1,0 +1,136 @@
+"""What counts in ResourceQuotas is the sum over grants and pods, whatever came first (11.16)."""
+
+from builders import NOW, grant, job_view, pod, queue, unit
+from hypothesis import given
+from hypothesis import strategies as st
+from resource_quotas import container, picture, pods, rq
+
+from kq.core.demand import demand
+from kq.core.model import Phase
+from kq.decide.book import Book
+from kq.policies import POLICIES
+
+QUOTAS = (
+    rq("all", hard={"requests.cpu": 20, "count/pods": 30}),
+    rq("late", hard={"cpu": 10, "pods": 5}, scopes=["Terminating"]),
+)
+ENDS = {"activeDeadlineSeconds": 60}
+
+
+def asks(cpu, ends):
+    return {"requests": {"cpu": cpu}}, ENDS if ends else {}
+
+
+def held(number, cpu, count, ends, phase):
+    """A job and its unit."""
+    resources, spec = asks(cpu, ends)
+    role = pods(container(**resources), count=count, **spec)
+    made = unit(f"u{number}", quota=None, queue="", pod_sets=(role,), phase=phase)
+    return [job_view(f"u{number}", pod_sets=(role,)), made]
+
+
+def foreign(number, cpu, ends, phase):
+    """A pod that is of no job."""
+    resources, spec = asks(cpu, ends)
+    request = demand({"containers": [container(**resources)], **spec})
+    return pod(f"own-{number}", owner=None, phase=phase, request=request)
+
+
+PHASES = st.sampled_from([Phase.ENQUEUED, Phase.RESERVED, Phase.RUNNING, Phase.SUCCEED])
+UNITS = st.lists(st.tuples(st.integers(1, 3), st.integers(1, 3), st.booleans(), PHASES), max_size=4)
+OWN = st.lists(
+    st.tuples(st.integers(1, 3), st.booleans(), st.sampled_from(["Running", "Failed"])), max_size=3
+)
+
+
+def known(views, quotas=QUOTAS):
+    book = Book(
+        policies=POLICIES,
+        default_policy="Priority",
+        quotas=picture(*quotas),
+        kinds=["Job"],
+        counts_foreign=True,
+    )
+    for each in [queue(), *views]:
+        book.saw(each)
+    return book
+
+
+def in_use(book):
+    used = {}
+    for name in ("all", "late"):
+        of = book.usage.of(f"team-a/{name}")
+        used[name] = {key: of.get(f"{key}@{name}", 0) for key in QUOTAS[name == "late"].limit}
+    return used
+
+
+def expected(units, own):
+    holding = (Phase.RESERVED, Phase.RUNNING)
+    asked = [(cpu, count, ends) for cpu, count, ends, phase in units if phase in holding]
+    asked += [(cpu, 1, ends) for cpu, ends, phase in own if phase == "Running"]
+    late = [each for each in asked if each[2]]
+    return {
+        "all": {
+            "count/pods": sum(count for _, count, _ in asked),
+            "requests.cpu": sum(cpu * count * 1000 for cpu, count, _ in asked),
+        },
+        "late": {
+            "cpu": sum(cpu * count * 1000 for cpu, count, _ in late),
+            "pods": sum(count for _, count, _ in late),
+        },
+    }
+
+
+@given(UNITS, OWN, st.randoms(use_true_random=False))
+def test_usage_is_the_sum_of_grants_and_foreign_pods_in_whatever_order(units, own, chance):
+    views = [view for number, each in enumerate(units) for view in held(number, *each)]
+    views += [foreign(number, *each) for number, each in enumerate(own)]
+    chance.shuffle(views)
+    assert in_use(known(views)) == expected(units, own)
+
+
+@given(UNITS, OWN)
+def test_a_quota_that_comes_later_counts_all_that_is_there(units, own):
+    views = [view for number, each in enumerate(units) for view in held(number, *each)]
+    views += [foreign(number, *each) for number, each in enumerate(own)]
+    book = known(views, quotas=())
+    for quotas in (QUOTAS[:1], QUOTAS):
+        book.set_quotas(picture(*quotas), structure_changed=True)
+    assert in_use(book) == expected(units, own)
+
+
+@given(UNITS, OWN)
+def test_no_cycle_grants_beyond_any_quota(units, own):
+    """Spec 24.1, for quotas that were not overrun before."""
+    waiting = [(cpu, count, ends, Phase.ENQUEUED) for cpu, count, ends, _ in units]
+    views = [view for number, each in enumerate(waiting) for view in held(number, *each)]
+    views += [foreign(number, *each) for number, each in enumerate(own)]
+    book = known(views)
+    book.take_woken()
+    granted = book.cycle("team-a", NOW)
+    for level in book.quotas.chain("team-a"):
+        used = book.usage.of(level.name)
+        assert all(used.get(key, 0) <= amount for key, amount in level.limit.items())
+    left = [view for view in book.units.values() if view.phase is Phase.ENQUEUED]
+    assert len(granted) + len(left) == len(units)
+
+
+def test_the_larger_of_grant_and_live_pods_counts_by_quota():
+    """Spec 11.7: a pod that somebody else made larger counts as it is."""
+    role = pods(container(requests={"cpu": 1}), count=2)
+    job = job_view("u", pod_sets=(role,))
+    runs = unit("u", quota=None, queue="", pod_sets=(role,), phase=Phase.RUNNING)
+    grown = demand({"containers": [container(requests={"cpu": 3})]})
+    book = known([job, runs, pod("p", job="u", request=grown)])
+    assert in_use(book)["all"] == {"requests.cpu": 3000, "count/pods": 2}
+
+
+def test_a_grant_for_unknown_pods_counts_by_its_own_resources_in_every_quota():
+    """Spec 22.1."""
+    role = pods(container(requests={"cpu": 1}))
+    grants = (grant("old", 2, cpu=2),)
+    runs = unit("u", quota=None, queue="", pod_sets=(role,), phase=Phase.RUNNING, grants=grants)
+    assert in_use(known([job_view("u", pod_sets=(role,)), runs])) == {
+        "all": {"requests.cpu": 4000, "count/pods": 2},
+        "late": {"cpu": 4000, "pods": 2},
+    }
