@@ -123,8 +123,8 @@ def _arisen(now: Situation, unit: QueueUnit) -> Iterator[str]:
         yield PAUSED
     elif not unit.active and not (marked in (PAUSED, TIME_OVER) or _is_marked_last(unit)):
         yield DEACTIVATED
-    if marked is None and (now.taken is not None or asks_too_many(now, unit)):
-        yield now.taken.reason if now.taken is not None else RECLAIMED
+    if marked is None:
+        yield from _wanted(now, unit)
     left = seconds_to_run(now, unit)
     if left is not None and left <= 0:
         yield TIME_OVER
@@ -133,6 +133,16 @@ def _arisen(now: Situation, unit: QueueUnit) -> Iterator[str]:
     left = seconds_to_start(now, unit)
     if left is not None and left <= 0 and marked is None:
         yield UNSTARTED
+
+
+def _wanted(now: Situation, unit: QueueUnit) -> Iterator[str]:
+    """Another unit goes first, or somebody else has said so (spec 9.2, 13.5, 13.13)."""
+    if now.taken is not None:
+        yield now.taken.reason
+    elif unit.raw_phase == PREEMPTED:
+        yield PREEMPTED
+    elif asks_too_many(now, unit):
+        yield RECLAIMED
 
 
 def _paused(now: Situation, unit: QueueUnit) -> bool:
@@ -218,7 +228,8 @@ def _requeue(now: Situation, unit: QueueUnit, target: Phase | None, cause: Cause
 def _told(now: Situation, unit: QueueUnit, reason: str) -> list[Action]:
     """The events of spec 18.4."""
     if reason in FOR_OTHERS:
-        told = now.taken.told if now.taken is not None else ALL_OF_IT
+        others = ALL_OF_IT if reason == RECLAIMED else messages.S7
+        told = now.taken.told if now.taken is not None else others
         return [TellUnit(unit, True, reason, told), TellJob(now.job, True, reason, told)]
     text = CAUSES[reason].text
     first = (

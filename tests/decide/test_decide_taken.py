@@ -16,7 +16,7 @@ from builders import (
 )
 from hypothesis import given
 from hypothesis import strategies as st
-from plans import LIVE, RUNNING, kinds, one, status
+from plans import DEQUEUED, LIVE, RUNNING, kinds, one, status
 
 from kq.core import messages
 from kq.core.model import Phase, PodSet
@@ -231,3 +231,12 @@ def test_an_unknown_pod_set_gives_by_its_own_word():
     found = status(handed(odd, 0))["admissions"]
     assert [(each["name"], each["replicas"]) for each in found] == [("odd", 1), ("worker", 4)]
     assert amounts(cpu=2).to_wire() == found[0]["resources"]
+
+
+def test_a_unit_that_the_reference_was_evicting_is_evicted():
+    """Spec 9.2."""
+    being = unit(**DEQUEUED | {"raw_phase": "Preempted"})
+    now = wanted(being, taken=None)
+    assert kinds(now) == [PatchStatus, TellUnit, TellJob]
+    found = status(wanted(being, job_view(), taken=None, pods=PodFacts()))
+    assert (found["phase"], found["message"]) == ("Enqueued", "Enqueued after preempted")
