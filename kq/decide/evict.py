@@ -25,7 +25,7 @@ from kq.decide.actions import (
 )
 from kq.decide.handback import ALL_OF_IT, asks_too_many
 from kq.decide.ignored import ignored
-from kq.decide.kinds import cannot_be_stopped
+from kq.decide.kinds import cannot_be_stopped, is_defied
 from kq.decide.lifecycle import Event, advance, weight
 from kq.decide.situation import Situation
 from kq.decide.timeouts import (
@@ -78,7 +78,7 @@ def evict(now: Situation, unit: QueueUnit) -> list[Action] | None:
     cause = _cause(now, unit, reason)
     if reason == PAUSED and unit.active:
         return _park(now, unit)
-    if not (now.job.evictable or now.job.suspended):
+    if is_defied(now, unit) or not (now.job.evictable or now.job.suspended):
         return cannot_be_stopped(now, unit, cause.text) or None
     if now.gone:
         if unit.active and (reason == TIME_OVER or cause is LAST):

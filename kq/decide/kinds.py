@@ -72,6 +72,13 @@ def cannot_be_stopped(now: Situation, unit: QueueUnit, cause: str) -> list[Actio
     ]
 
 
+def is_defied(now: Situation, unit: QueueUnit) -> bool:
+    """Whether pods run although their job is held (row t), so that no hold stops them."""
+    told = unit.condition("QuotaReserved")
+    text = messages.m25(now.job.kind.kind)
+    return bool(now.pods.live) and told is not None and told.status and told.message == text
+
+
 def defies_hold(now: Situation, unit: QueueUnit) -> list[Action]:
     """Row t: pods run although their job is held, so they are counted (spec 8.12)."""
     if now.defied_since is None or unit.attempts:

@@ -60,6 +60,16 @@ def test_pods_of_a_held_job_are_counted_when_they_do_not_end():
     assert event(now) == (True, "HoldIneffective", text)
 
 
+def test_a_job_that_defies_its_hold_cannot_be_stopped_by_it():
+    """Spec 13.15: it is told so once, and goes on."""
+    text = messages.m25("Job")
+    told = (Condition("QuotaReserved", True, "QuotaReserved", text),)
+    defied = unit(**RUNS, active=False, attempts=0, conditions=told)
+    now = situation(job_view(), defied, pods=LIVE)
+    assert kinds(now) == [PatchStatus, TellJob]
+    assert conditions(now)[MARK] == ("False", "NotEvictable")
+
+
 def test_pods_that_were_there_get_a_moment_to_end():
     assert plan_job(waits(job_view(), now=at(0.1), **DEFIED)) == [LookAgain(4.0)]
 
