@@ -1,6 +1,7 @@
 """Whether a request fits into a quota beside what is in use (spec 11.2)."""
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 import msgspec
 
@@ -26,9 +27,15 @@ class Shortage(msgspec.Struct, frozen=True):
     @property
     def problem(self) -> Problem:
         """The same in words: M1 or M2."""
-        if self.impossible:
-            return Problem(Reason.EXCEEDS, m2(self.level, self.missing))
-        return Problem(Reason.WAITING, m1(self.quota, self.level, self.missing))
+        return _in_words(self)
+
+
+@lru_cache(65536)
+def _in_words(short: Shortage) -> Problem:
+    """Most shapes lack the same at every pass."""
+    if short.impossible:
+        return Problem(Reason.EXCEEDS, m2(short.level, short.missing))
+    return Problem(Reason.WAITING, m1(short.quota, short.level, short.missing))
 
 
 def shortage(chain: Sequence[Level], request: Resources, used: Used) -> Shortage | None:
@@ -36,15 +43,21 @@ def shortage(chain: Sequence[Level], request: Resources, used: Used) -> Shortage
 
     A request above a limit can never fit, whatever else is short, so that is told first.
     """
+    first: Level | None = None
     for level in chain:
-        missing = _missing(level, request, _nothing)
-        if missing:
-            return Shortage(_quota(chain, level), level.name, missing, impossible=True)
-    for level in chain:
-        missing = _missing(level, request, used)
-        if missing:
-            return Shortage(_quota(chain, level), level.name, missing, impossible=False)
-    return None
+        limit = level.limit
+        for name, amount in request.items():
+            if amount <= 0 or name not in limit:
+                continue
+            most = limit[name]
+            if amount > most:
+                missing = _missing(level, request, _nothing)
+                return Shortage(_quota(chain, level), level.name, missing, impossible=True)
+            if first is None and used(level.name, name) + amount > most:
+                first = level
+    if first is None:
+        return None
+    return Shortage(_quota(chain, first), first.name, _missing(first, request, used), False)
 
 
 def _quota(chain: Sequence[Level], level: Level) -> str:
