@@ -67,7 +67,7 @@ def plan_job(now: Situation) -> list[Action]:
 
 def _without_unit(now: Situation) -> list[Action]:
     job = now.job
-    if job.finished or job.deleting or not now.managed:
+    if job.deleting or not now.managed or (job.finished and not _has_to_be_told(now)):
         return []
     taken = now.name_taken_by
     if taken is not None and taken.consumer and _names(taken, now):
@@ -80,6 +80,12 @@ def _without_unit(now: Situation) -> list[Action]:
     if slip_of(now) is Slip.HOLD:
         return hold_again(now)
     return []
+
+
+def _has_to_be_told(now: Situation) -> bool:
+    """Whether a job ended while it was held, before it had a unit to say why (spec 8.13)."""
+    job = now.job
+    return bool(job.note) and job.suspended and not now.rules.finished_ttl_seconds
 
 
 def _names(unit: QueueUnit, now: Situation) -> bool:
@@ -126,8 +132,8 @@ def _waits(now: Situation, unit: QueueUnit) -> list[Action]:
     ending = ends_unrun(now)
     if ending is not None:
         return ending
-    if now.job.suspended and now.job.queuing is False:
-        return [ShowWaiting(now.job)]
+    if now.job.suspended and now.job.queuing is False and now.defied_since is None:
+        return [ShowWaiting(now.job)]  # where pods run all the same its operator has the word
     if unit.phase is Phase.BACKOFF:
         slips = not now.job.suspended and slip_of(now) is not Slip.LEAVE
         return hold_again(now) if slips and now.job.evictable else backs_off(now, unit)

@@ -10,6 +10,7 @@ from typing import Any, Self, TypeVar, Unpack, overload
 import msgspec
 
 from kq.core.kinds import Object, ResourceKind
+from kq.core.nesting import shallow
 from kq.errors import DecodeError
 from kq.kube.connection import Connection
 from kq.kube.errors import Indeterminate, NotFound, Unserved
@@ -299,7 +300,7 @@ class Client:
 def _decode(request: PreparedRequest, answer: bytes, into: type[T]) -> T:
     try:
         if into is bytes:
-            msgspec.json.decode(answer, type=msgspec.Raw)
+            _check_whole(answer)
             return answer  # type: ignore[return-value]
         return msgspec.json.decode(answer, type=into)
     except msgspec.ValidationError as err:
@@ -307,3 +308,11 @@ def _decode(request: PreparedRequest, answer: bytes, into: type[T]) -> T:
     except msgspec.DecodeError as err:
         # Something between us and the API server answered in its place.
         raise Indeterminate(f"{request.method} {request.path}: the answer is no JSON") from err
+
+
+def _check_whole(answer: bytes) -> None:
+    """Raises DecodeError for an answer that was cut off, however deeply it is nested."""
+    try:
+        msgspec.json.decode(answer, type=msgspec.Raw)
+    except RecursionError:
+        msgspec.json.decode(shallow(answer), type=msgspec.Raw)

@@ -18,7 +18,7 @@ from kq.decide.actions import (
     TellJob,
 )
 from kq.decide.plan import plan_job
-from kq.decide.situation import PodFacts
+from kq.decide.situation import PodFacts, Rules
 
 RUNS = {"phase": Phase.RUNNING, "cpu": 1}
 MARK = "Evicted"
@@ -68,6 +68,12 @@ def test_a_job_that_defies_its_hold_cannot_be_stopped_by_it():
     now = situation(job_view(), defied, pods=LIVE)
     assert kinds(now) == [PatchStatus, TellJob]
     assert conditions(now)[MARK] == ("False", "NotEvictable")
+
+
+def test_a_job_that_defies_its_hold_shows_no_waiting():
+    """Its operator would write over it, and each write of it ours, for ever."""
+    now = waits(job_view(queuing=False), now=at(0.1), **DEFIED)
+    assert plan_job(now) == [LookAgain(4.0)]
 
 
 def test_pods_that_were_there_get_a_moment_to_end():
@@ -182,3 +188,11 @@ def test_a_lock_that_a_waiting_workflow_holds_is_told():
 def test_why_a_job_failed_is_told():
     now = situation(finished_job(failed=True, note="ValidationFailed: no"), unit(**RUNS))
     assert status(now)["message"] == "Failed: ValidationFailed: no"
+
+
+def test_a_job_that_ended_before_it_had_a_unit_gets_one_that_says_why():
+    """KubeRay may find a RayJob invalid before anybody has seen it (spec 8.13)."""
+    held = finished_job(failed=True, note="ValidationFailed: no", suspended=True)
+    assert kinds(situation(held)) == [CreateUnit]
+    assert kinds(situation(finished_job(failed=True, suspended=True))) == []
+    assert kinds(situation(held, rules=Rules(finished_ttl_seconds=60))) == []

@@ -91,7 +91,9 @@ def test_a_false_claim_to_be_a_child_is_queued_all_the_same(world: World) -> Non
     world.wait_granted("first")
     sly = world.manifest("sly", a, cpu=2)
     nobody = {"metadata": {"name": "nobody", "uid": "7d8ee36a-ba49-4f2a-9d19-5a4d0d5fbd11"}}
-    sly["metadata"]["ownerReferences"] = [reference(nobody, "kubeflow.org/v2beta1", "MPIJob")]
+    sly["metadata"]["ownerReferences"] = [
+        reference(nobody, "kai.alibabacloud.com/v1alpha1", "TrainingJob")
+    ]
     world.submit(sly)
     world.wait_event("sly", "FalseOwner")
     world.wait_message("sly", f"waiting for quota {a}: 2 cpu requested, not enough free of 2")

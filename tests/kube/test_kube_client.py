@@ -71,6 +71,17 @@ async def test_a_write_whose_raw_answer_is_cut_off_leaves_the_outcome_open(
         await client.create(JOB, {"metadata": {"name": "a"}}, "ns", into=bytes)
 
 
+async def test_a_raw_answer_nested_beyond_any_decoder_is_taken_as_it_is(
+    api: FakeApi, client: Client
+) -> None:
+    deep = '{"a": ' * 5000 + "1" + "}" * 5000
+    api.fail(text(200, deep))
+    assert await client.create(JOB, {"metadata": {"name": "a"}}, "ns", into=bytes) == deep.encode()
+    api.fail(text(200, deep[:-1]))
+    with pytest.raises(Indeterminate, match="no JSON"):
+        await client.create(JOB, {"metadata": {"name": "a"}}, "ns", into=bytes)
+
+
 async def test_a_write_of_a_kind_that_is_not_served_says_nothing_of_the_object(
     api: FakeApi, client: Client
 ) -> None:

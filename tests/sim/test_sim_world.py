@@ -28,7 +28,7 @@ def world(ground: SimulatedGround) -> World:
 
 def test_all_manifests_are_installed_but_what_runs_beside_the_cluster() -> None:
     kinds = [each["kind"] for each in manifests()]
-    assert kinds[:4] == ["CustomResourceDefinition"] * 3 + ["Namespace"]
+    assert kinds[:5] == ["CustomResourceDefinition"] * 4 + ["Namespace"]
     assert {"MutatingWebhookConfiguration", "ClusterRole", "ConfigMap", "Service"} <= set(kinds)
     assert not set(kinds) & set(LEFT_OUT)
 
