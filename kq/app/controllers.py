@@ -112,6 +112,7 @@ def _deciders(
             metrics=scheduling,
             clock=parts.clocks.now,
             monotonic=parts.clocks.monotonic,
+            pods_reached=lambda: parts.watches.pods.reached,
             keeps_time=bool(parts.settings.jobs.finishedUnitTTLSeconds),
         ),
         "intake": IntakeReconciler(

@@ -36,6 +36,8 @@ def selector_of(job: JobView) -> str:
     """A label selector of the job's pods; empty where its kind has none."""
     if job.kind.kind == "Job":
         return f"batch.kubernetes.io/controller-uid={job.uid}"
+    if job.kind.kind == "RayJob":
+        return f"ray.io/cluster={job.ends_with}" if job.ends_with else ""
     label = POD_LABELS.get(job.kind.kind)
     # A label's value is shorter than a name may be.
     return f"{label}={job.name}" if label and len(job.name) <= 63 else ""

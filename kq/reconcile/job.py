@@ -12,6 +12,7 @@ from kq.core.model import JobView, Phase, QueueUnit
 from kq.decide.actions import Action, PatchStatus, TellJob
 from kq.decide.ending import plan_orphan
 from kq.decide.jobs import job_key
+from kq.decide.kin import selector_of
 from kq.decide.kinds import HOLDS_LOCK
 from kq.decide.plan import plan_job
 from kq.decide.situation import Situation
@@ -45,8 +46,10 @@ class JobReconciler:
         metrics: SchedulingMetrics,
         clock: Callable[[], datetime],
         monotonic: Callable[[], float],
+        pods_reached: Callable[[], int],
         keeps_time: bool,
     ) -> None:
+        self._pods_reached = pods_reached
         self._family = family
         self._hub = hub
         self._executor = executor
@@ -82,6 +85,8 @@ class JobReconciler:
         return await self._bring_on(job, entry.settled)
 
     async def _bring_on(self, job: JobView, unit: QueueUnit) -> Result:
+        if self._may_have_pods(job, unit) and await self._executor.has_pods(job):
+            return Result(requeue_after=STALE)
         now = await self._gatherer.situation(
             job, unit, self._clock(), self._strikes.may_hold_at(job.uid)
         )
@@ -98,6 +103,21 @@ class JobReconciler:
         self._hub.status_due(queue)
         self._count(actions, now, queue or "")
         return result
+
+    def _may_have_pods(self, job: JobView, unit: QueueUnit) -> bool:
+        """Whether pods of a run that is over may live that no watch has shown yet (spec 24.3).
+
+        Most operators say that a job has ended, or is suspended, before its pods are gone, and do
+        not count them. So what they said must not be newer than what is known of pods.
+        """
+        if job.counts_pods or not (job.finished or job.suspended) or not unit.holds_quota:
+            return False
+        if not (job.finished or job.has_run or unit.attempts > 1):
+            return False
+        group = self._hub.book.jobs.pods(job.uid)
+        version = job.resource_version
+        is_newer = version.isdecimal() and int(version) > self._pods_reached()
+        return is_newer and (group is None or not group.live) and bool(selector_of(job))
 
     def _runs_since(self, now: Situation) -> datetime | None:
         """Since when pods of a job that was just let go were seen to run."""

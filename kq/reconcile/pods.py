@@ -11,11 +11,11 @@ from kq.kube.replica import read_page
 from kq.kube.store import Lister
 from kq.reconcile.controller import Request, Result
 from kq.reconcile.events import Teller
+from kq.reconcile.execute import RUNS
 from kq.reconcile.hub import Hub
 
 GONE = "gone"
 """In place of a kind: the request is for the UID of a job that is gone."""
-RUNS = "status.phase!=Succeeded,status.phase!=Failed"
 
 
 class PodsReconciler:

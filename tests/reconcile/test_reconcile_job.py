@@ -50,6 +50,7 @@ class Jobs(Ground):
             rules=Rules(**rules),
             first_runs={"Job": FIRST_RUN},
         )
+        self.pods_reached = 1_000_000
         self._grants = GrantsReconciler(
             hub=self.hub,
             executor=self.executor,
@@ -67,6 +68,7 @@ class Jobs(Ground):
             metrics=self.metrics,
             clock=self.clock,
             monotonic=self.clock.monotonic,
+            pods_reached=lambda: self.pods_reached,
             keeps_time=bool(rules.get("finished_ttl_seconds")),
         )
 

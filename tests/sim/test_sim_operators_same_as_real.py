@@ -2,10 +2,11 @@
 
 import asyncio
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from random import Random
+from typing import Any
 
 import pytest
 from controller_stage import Stage
@@ -86,6 +87,22 @@ async def simulated(part: Part) -> tuple[Story, list[Exception]]:
     return story, running.failures
 
 
+TRANSIENT = {"active", "ready", "terminating"}
+
+
+def settled(ends: Mapping[str, Any]) -> dict[str, Any]:
+    """Without how many pods of child Jobs still run or end: at a JobSet's failure they race it."""
+    return {
+        name: without_transient(end) if name.startswith("Job ") else end
+        for name, end in ends.items()
+    }
+
+
+def without_transient(end: Mapping[str, Any]) -> dict[str, Any]:
+    counts = {key: count for key, count in end["counts"].items() if key not in TRANSIENT}
+    return {**end, "counts": counts}
+
+
 @pytest.mark.looptime
 @pytest.mark.parametrize("name", PARTS)
 async def test_jobs_fare_as_with_real_operators(
@@ -101,7 +118,7 @@ async def test_jobs_fare_as_with_real_operators(
     for job, steps in real.jobs.items():
         begin = -1 if part.is_racy else 0
         assert not differing(steps[begin:], told.jobs[job][begin:]), job
-    assert told.ends == real.ends
+    assert settled(told.ends) == settled(real.ends)
     if not part.is_racy:
         assert told.made == real.made
         assert not differing(real.pods, told.pods)
