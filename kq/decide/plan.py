@@ -27,6 +27,7 @@ from kq.decide.kinds import (
     defies_hold,
     ends_unrun,
     goes_on,
+    is_defied,
     runs_again,
     told_at_intake,
     told_while_waiting,
@@ -156,7 +157,7 @@ def _holds(now: Situation, unit: QueueUnit) -> list[Action]:
         grants = wire.grants_for(unit.pod_sets)
         return [PatchStatus(unit, wire.status_patch(unit, now.now, grants=grants, granted=True))]
     if job.suspended:
-        if is_given_up(unit) and now.pods.live:
+        if is_given_up(unit) and now.pods.live and not is_defied(now, unit):
             return [let_go_on(now, unit)]
         if not now.gone or now.pods.stuck:
             return []  # never beside pods of an earlier run (spec 24.3)

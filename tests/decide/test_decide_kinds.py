@@ -68,6 +68,9 @@ def test_a_job_that_defies_its_hold_cannot_be_stopped_by_it():
     now = situation(job_view(), defied, pods=LIVE)
     assert kinds(now) == [PatchStatus, TellJob]
     assert conditions(now)[MARK] == ("False", "NotEvictable")
+    mark = Condition(MARK, False, "NotEvictable", "told")
+    again = msgspec.structs.replace(defied, conditions=(*told, mark), pods_running=1)
+    assert plan_job(situation(job_view(), again, pods=LIVE)) == []
 
 
 def test_a_job_that_defies_its_hold_shows_no_waiting():

@@ -17,6 +17,8 @@ from kq.core.kinds import CRD
 DEFINITION = path(CRD, name=f"{TF_JOB.kind.plural}.{TF_JOB.kind.group}")
 WAY = ("spec", "runPolicy", "suspend")
 FIELD = "/spec/versions/0/schema/openAPIV3Schema" + "".join(f"/properties/{each}" for each in WAY)
+STEADY = 50
+"""Answers in a row after which nothing changes any more: some seconds."""
 M25 = "pods run although the job is held: the operator of TFJob does not honour suspension"
 
 
@@ -46,9 +48,13 @@ def wait_kept(cluster: Cluster, namespace: str, kept: bool) -> None:
         "spec": {"runPolicy": {"suspend": True}, "tfReplicaSpecs": {}},
     }
 
+    in_a_row: list[bool] = []
+
     def holds() -> bool:
+        """The API server changes its handlers one after the other, and ends watches meanwhile."""
         policy = ground.tried(TF_JOB.kind, job)["spec"].get("runPolicy", {})
-        return ("suspend" in policy) is kept
+        in_a_row.append(("suspend" in policy) is kept)
+        return len(in_a_row) >= STEADY and all(in_a_row[-STEADY:])
 
     ground.until(holds, f"spec.runPolicy.suspend is {'kept' if kept else 'dropped'}")
 
