@@ -9,7 +9,7 @@ PLANE := PYTHONPATH=tests $(BIN)/python -m controlplane
 PYTEST := $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo demo-cluster test check soak bench bench-peers profile build up down status lock clean
+.PHONY: help install demo demo-cluster test check soak bench bench-peers bench-decisions profile build up down status lock clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -62,6 +62,10 @@ bench: install ## how fast, how dear: N=1000 JSON=file ONLY=burst,places (10 min
 
 bench-peers: install ## Kueue and kq under burst and places: N=1000 JSON=file (6 minutes; 4 more once)
 	@PYTHONPATH=tests:. $(BIN)/python -m bench.peers --jobs $(N) $(if $(JSON),--json $(JSON))
+
+bench-decisions: install ## how long decisions take, without an API server (1 minute)
+	@PYTHONPATH=tests:. $(BIN)/python -m bench.cycles
+	@PYTHONPATH=tests:. $(BIN)/python -m bench.victims
 
 profile: install ## where manager and webhook spend processor time in a burst of N
 	@PYTHONPATH=tests:. $(BIN)/python -m bench.profile --jobs $(N)
