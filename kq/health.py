@@ -10,6 +10,8 @@ from aiohttp import web
 from prometheus_client import CollectorRegistry
 from prometheus_client.aiohttp import make_aiohttp_handler
 
+from kq.errors import ConfigError
+
 CHECK_SECONDS = 5.0
 
 log = structlog.get_logger()
@@ -52,7 +54,12 @@ async def serving(app: web.Application, host: str, port: int) -> AsyncIterator[i
     runner = web.AppRunner(app, access_log=None, keepalive_timeout=75.0, shutdown_timeout=1.0)
     await runner.setup()
     try:
-        await web.TCPSite(runner, host or None, port).start()
+        try:
+            await web.TCPSite(runner, host or None, port).start()
+        except OSError as err:
+            raise ConfigError(
+                f"port {port} cannot be listened on ({err.strerror or err}): give another one"
+            ) from err
         yield runner.addresses[0][1]
     finally:
         await runner.cleanup()

@@ -2,6 +2,7 @@ import aiohttp
 import pytest
 from prometheus_client import CollectorRegistry, Counter
 
+from kq.errors import ConfigError
 from kq.health import health_app, metrics_app, serving
 
 
@@ -57,3 +58,10 @@ async def test_metrics_are_shown_as_text() -> None:
         status, text = await get(port, "/metrics")
     assert status == 200
     assert "things_total 1.0" in text
+
+
+async def test_a_port_that_is_taken_is_named() -> None:
+    async with serving(health_app({}), "127.0.0.1", 0) as port:
+        with pytest.raises(ConfigError, match=f"port {port} cannot be listened on"):
+            async with serving(health_app({}), "127.0.0.1", port):
+                raise AssertionError("two listen on one port")

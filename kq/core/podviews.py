@@ -24,6 +24,7 @@ POD_SET_LABELS = (
     "job-role",
     "training.kubeflow.org/replica-type",
     "replica-type",
+    "training.kubeflow.org/job-role",
     "ray.io/group",
     "spark-role",
     "jobset.sigs.k8s.io/replicatedjob-name",

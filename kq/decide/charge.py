@@ -9,6 +9,9 @@ from kq.core.resources import ZERO, Resources
 from kq.core.wire import grants_for
 from kq.decide.pods import PODS, PodGroup
 
+SUBMITTER = "submitter"
+"""The role of a RayJob whose pods are marked with none: their Job is Kubernetes' own."""
+
 ONE_JOB = Resources.of(dict.fromkeys(MAX_JOBS, 1))
 
 
@@ -36,6 +39,8 @@ def charge_of(
         # Pods of a job with one role carry no role of their own.
         name = unit.pod_sets[0].name
         live = {name: _all(live.values())}
+    elif SUBMITTER in grants and SUBMITTER not in live and "" in live:
+        live[SUBMITTER] = live.pop("")
     for name in grants.keys() | live.keys():
         granted = _granted(unit, grants.get(name), quota, charges)
         total = total + granted.maximum(charges.of_pods(quota, live.get(name, ZERO)))

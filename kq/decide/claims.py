@@ -11,7 +11,7 @@ import msgspec
 
 from kq.core import keys
 from kq.core.model import JobView, PodSet
-from kq.decide.kin import selector_of
+from kq.decide.kin import is_made_by_owner, selector_of
 
 
 class Claim(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,7 +32,8 @@ def claim_of(job: JobView) -> Claim | None:
     """The claim of a job as it is; None if nothing of it can run, or no queue let it run."""
     if job.suspended or job.finished or job.released_at is None:
         return None
-    if job.annotations.get(keys.BYPASSED_BY):
+    if job.annotations.get(keys.BYPASSED_BY) or is_made_by_owner(job):
+        # Children may bear our marks (KubeRay copies them), but what they run is their parent's.
         return None
     pod_sets = _counted(job) if job.deleting else job.pod_sets
     if pod_sets is None:

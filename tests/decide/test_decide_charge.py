@@ -146,3 +146,12 @@ def test_a_charge_covers_the_request_of_what_was_granted():
         if roles:
             assert charge_of(each, None) == request_of(roles)
     assert amounts() == ZERO
+
+
+def test_a_pod_without_a_role_is_the_submitter_of_a_ray_job():
+    roles = (pod_set("head", 1, cpu=2), pod_set("submitter", 1, cpu=1))
+    ray = unit(pod_sets=roles, phase=Phase.RUNNING)
+    group = PodGroup()
+    group.put(pod("head-0", pod_set="head", cpu=2))
+    group.put(pod("submitter-0", pod_set="", cpu=1))
+    assert charge_of(ray, group)["cpu"] == 3000

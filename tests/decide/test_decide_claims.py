@@ -5,7 +5,9 @@ from books import B, cpu_used, waiting_book
 from builders import NOW, at, changed, job_view, pod, unit
 
 from kq.core import keys
-from kq.core.model import JobState, Phase
+from kq.core.kinds import ResourceKind
+from kq.core.model import JobState, Owner, Phase
+from kq.decide.claims import claim_of
 
 LABELS = {keys.QUOTA_LABEL: "team-a"}
 RUNS = job_view(
@@ -113,3 +115,17 @@ def test_of_a_job_that_was_on_its_way_out_what_pods_did_since_its_last_word_is_k
     assert not known.saw_pods(29)
     assert known.saw_pods(30)
     assert cpu_used(known) == 0
+
+
+def test_a_child_that_bears_the_marks_of_its_parent_claims_nothing():
+    """KubeRay copies annotations and labels of a RayJob to its RayCluster."""
+    ray = ResourceKind("ray.io", "v1", "RayJob", "rayjobs")
+    parent = changed(RUNS, kind=ray, uid="ray")
+    child = changed(
+        RUNS,
+        uid="cluster",
+        kind=ResourceKind("ray.io", "v1", "RayCluster", "rayclusters"),
+        owners=(Owner("ray.io/v1", "RayJob", "a", "ray", controller=True),),
+    )
+    assert claim_of(parent) is not None
+    assert claim_of(child) is None
