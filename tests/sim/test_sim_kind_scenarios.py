@@ -69,3 +69,17 @@ def test_a_stopped_job_frees_its_quota_when_its_pods_are_gone(
 @of_kinds([each for each in CASES if not each.evictable])
 def test_a_job_that_cannot_be_stopped_runs_on_and_counts(world: World, jobs: KindWorld) -> None:
     scenarios.test_a_job_that_cannot_be_stopped_runs_on_and_counts(world, jobs)
+
+
+@of_kinds(CASES)
+def test_a_running_job_is_charged_once_and_leaves_the_rest_to_others(
+    world: World, jobs: KindWorld
+) -> None:
+    """By its grant or by its pods, never by both, nor by those of a child beside them."""
+    cpu = jobs.case.cpu
+    a = world.quota("a", cpu=cpu + 1)
+    jobs.submit("first", a)
+    jobs.wait_running("first")
+    world.wait_phase(jobs.unit("first"), "Running")
+    world.submit(world.manifest("second", a, cpu=1))
+    world.wait_pods("second")
