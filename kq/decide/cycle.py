@@ -110,12 +110,14 @@ class _Pass:
         """The same where only the first so many are tried."""
         line = self._line
         tried = line.waiting.first(depth + 1, line.after)
-        self._limit = tried[min(depth, len(tried)) - 1]
-        if len(tried) > depth and line.policy.rank(self._limit) == LOW:
-            self._outcome.goes_on_after = self._limit
+        limit = tried[min(depth, len(tried)) - 1]
+        goes_on = len(tried) > depth and line.policy.rank(limit) == LOW
+        # What one of them waits for has to stay set aside while those behind the cut are tried.
+        self._limit = None if goes_on and line.taking is not None else limit
+        self._outcome.goes_on_after = self._limit if goes_on else None
         for number, shape in shapes.items():
             begin = shape.begin(line.after)
-            if begin < len(shape.line) and shape.line[begin] <= self._limit:
+            if begin < len(shape.line) and self._is_tried(shape.line[begin]):
                 yield shape.line[begin], number, begin, shape
 
     def _is_tried(self, place: OrderKey) -> bool:

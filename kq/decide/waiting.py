@@ -29,7 +29,7 @@ class Shape:
     rest_verdict: Problem | None = None
     promised: dict[OrderKey, Problem] = field(default_factory=dict)
     """Those for whom others give something back, and what they are told."""
-    told: dict[Problem | None, set[OrderKey]] = field(default_factory=dict)
+    told: dict[Problem | None, dict[OrderKey, None]] = field(default_factory=dict)
 
     @property
     def quota(self) -> str:
@@ -95,7 +95,7 @@ class WaitingList:
         if shape is None:
             shape = self._shapes[id_] = Shape(id_)
         insort(shape.line, place)
-        shape.told.setdefault(told, set()).add(place)
+        shape.told.setdefault(told, {})[place] = None
         self._places[place] = (shape, told)
 
     def remove(self, place: OrderKey) -> None:
@@ -115,7 +115,7 @@ class WaitingList:
         if told == verdict:
             return
         self._untell(shape, place, told)
-        shape.told.setdefault(verdict, set()).add(place)
+        shape.told.setdefault(verdict, {})[place] = None
         self._places[place] = (shape, verdict)
 
     def verdict(self, place: OrderKey) -> Problem | None:
@@ -141,6 +141,6 @@ class WaitingList:
 
     def _untell(self, shape: Shape, place: OrderKey, told: Problem | None) -> None:
         places = shape.told[told]
-        places.discard(place)
+        places.pop(place, None)
         if not places:
             del shape.told[told]

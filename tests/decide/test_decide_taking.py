@@ -410,6 +410,23 @@ def test_nobody_is_taken_from_while_the_queue_waits_for_pods():
     assert cluster.victims() == []
 
 
+def test_what_is_set_aside_stays_so_while_those_behind_a_cut_are_tried():
+    """Spec 10.12, 13.6: the pass after the cut would have forgotten it, and so on for ever."""
+    deep = {**PREEMPTS, keys.MAX_DEPTH[0]: "1"}
+    waits, slips = high("waits", 4, 2), high("slips", 1, 1)
+    cluster = Cluster(
+        low("runs", 3), waits, slips, queues=[queue(policy="Intelligent", annotations=deep)]
+    )
+    assert cluster.pass_over() == []
+    passes = 1
+    while cluster.book.take_woken() and passes < 9:
+        assert cluster.pass_over() == []
+        passes += 1
+    assert passes < 3
+    assert cluster.victims() == ["team-a/runs"]
+    assert cluster.told("waits") == messages.m12("team-a", ["team-a/runs"])
+
+
 # -- across quotas (13.9-13.11)
 
 

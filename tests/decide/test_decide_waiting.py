@@ -127,3 +127,13 @@ def test_one_more_of_a_known_shape_knows_nothing_yet():
     line.add((0, 2.0, "b"), ("x", SMALL, 0), None)
     assert shape.untold() == [(0, 2.0, "b")]
     assert (shape.quota, shape.request) == ("x", SMALL)
+
+
+def test_those_to_be_told_are_told_in_the_order_in_which_they_came():
+    """Whatever the hashes of their names: a history is the same in every process."""
+    line, came = WaitingList(), [(0, float(n), f"team-a/u{n}") for n in range(20)]
+    for place in came:
+        line.add(place, ("x", SMALL, 0), None)
+    (shape,) = line.shapes()
+    shape.judge(None, M1, M1)
+    assert shape.untold() == came

@@ -1,56 +1,74 @@
 """Looks at every change of a cluster as it happens, and notes what may not be."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from history_kinds import ONE_JOB, served_by
+from kind_cases import KindCase, has
+
 from kq.core import keys
-from kq.core.kinds import ELASTIC_QUOTA, JOB, POD, QUEUE_UNIT, ResourceKind
+from kq.core.kinds import ELASTIC_QUOTA, POD, QUEUE_UNIT, ResourceKind
 from kq.sim.api.storage import Change, Event, Storage
 
 Object = dict[str, Any]
 
 HOLDING = ("Reserved", "Dequeued", "Running")
-WATCHED = (ELASTIC_QUOTA, JOB, QUEUE_UNIT, POD)
-MAKER = "batch.kubernetes.io/controller-uid"
+WATCHED = (ELASTIC_QUOTA, QUEUE_UNIT, POD)
 LIMIT_MEMORY = 400.0
 """Seconds for which a limit that was lowered still counts: so late may whoever decides know it."""
+THOUSANDTHS = 1000
 
 
 @dataclass(slots=True)
 class Share:
-    """What one job has in use: its live pods, or those that it may still make, if that is more."""
+    """What one job has in use: its live pods, or those that it may still make, if that is more.
+
+    All in thousandths of a cpu.
+    """
 
     quota: str = ""
-    cpu: int = 0
+    named: str = ""
+    """The quota that its job names now."""
     wanted: int = 0
     released: bool = False
     granted: bool = False
-    live: set[str] = field(default_factory=set)
-    succeeded: set[str] = field(default_factory=set)
+    leaving: bool = False
+    grants: int = 0
+    releases: int = 0
+    live: dict[str, int] = field(default_factory=dict)
+    succeeded: dict[str, int] = field(default_factory=dict)
 
     @property
     def used(self) -> int:
-        may_make = self.wanted - len(self.succeeded) if self.released or self.granted else 0
-        return self.cpu * max(may_make, len(self.live))
+        holds = self.released or self.granted
+        may_make = self.wanted - sum(self.succeeded.values()) if holds else 0
+        return max(may_make, sum(self.live.values()))
+
+    def follow(self) -> None:
+        """It draws on another quota from its next run on, not while anything of this one lives."""
+        if not (self.granted or self.released or self.live):
+            self.quota = self.named
 
 
 class Onlooker:
     """Knows nothing of kq: it adds up what objects say."""
 
-    def __init__(self, storage: Storage, time: Callable[[], float]) -> None:
+    def __init__(
+        self, storage: Storage, time: Callable[[], float], operators: Iterable[str] = ()
+    ) -> None:
         self.wrongs: list[str] = []
         self.changes = 0
-        self.grants: Counter[str] = Counter()
-        self.releases: Counter[str] = Counter()
         self._storage = storage
         self._time = time
+        self._cases = {case.kind.kind: case for case in (ONE_JOB, *served_by(operators))}
         self._shares: dict[str, Share] = defaultdict(Share)
+        self._tops: dict[str, str] = {}
         self._usage: Counter[str] = Counter()
         self._limits: dict[str, list[tuple[float, int]]] = defaultdict(list)
         self._parents: dict[str, str] = {}
-        for kind in WATCHED:
+        for kind in (*WATCHED, *(case.kind for case in self._cases.values())):
             storage.subscribe(key_of(kind), self._waker(key_of(kind)))
 
     def _waker(self, key: str) -> Callable[[], None]:
@@ -66,65 +84,83 @@ class Onlooker:
         new = event.stored.read()
         gone = event.change is Change.DELETED
         old = event.before.read() if event.before is not None else None
-        match new["kind"]:
-            case ELASTIC_QUOTA.kind:
-                self._set_limit(new)
-                return
-            case JOB.kind:
-                uid, change = new["metadata"]["uid"], self._job
-            case QUEUE_UNIT.kind:
-                uid, change = new["spec"].get("consumerRef", {}).get("uid", ""), self._unit
-            case _:
-                # An owner may have let go of it; what the Job controller wrote on it stays.
-                uid, change = new["metadata"]["labels"][MAKER], self._pod
-        share = self._shares[uid]
+        if new["kind"] == ELASTIC_QUOTA.kind:
+            self._set_limit(new)
+            return
+        top = self._top(new)
+        share = self._shares[top]
         before, quota = share.used, share.quota
-        change(share, None if gone else new, old or new)
+        self._change(share, top, None if gone else new, old or new)
         self._count(quota, -before, event)
         self._count(share.quota, share.used, event)
 
+    def _change(self, share: Share, top: str, new: Object | None, old: Object) -> None:
+        match old["kind"]:
+            case QUEUE_UNIT.kind:
+                self._unit(share, new, old)
+            case POD.kind:
+                self._pod(share, new, old)
+            case kind if top == old["metadata"]["uid"]:
+                self._job(self._cases[kind], share, new, old)
+
+    def _top(self, obj: Object) -> str:
+        """The job to which an object belongs, by what it said of its owner at first."""
+        if obj["kind"] == QUEUE_UNIT.kind:
+            return str(obj["spec"].get("consumerRef", {}).get("uid", ""))
+        uid: str = obj["metadata"]["uid"]
+        if uid not in self._tops:
+            owners = [each["uid"] for each in obj["metadata"].get("ownerReferences") or ()]
+            self._tops[uid] = self._tops.get(owners[0], owners[0]) if owners else uid
+        return self._tops[uid]
+
     def _set_limit(self, quota: Object) -> None:
         name = quota["metadata"]["name"]
-        self._limits[name].append((self._time(), int(quota["spec"]["max"]["cpu"])))
+        limit = thousandths(quota["spec"]["max"]["cpu"])
+        self._limits[name].append((self._time(), limit))
         self._parents[name] = quota["metadata"].get("labels", {}).get(keys.PARENT_LABEL, "")
 
-    def _job(self, share: Share, job: Object | None, before: Object) -> None:
+    def _job(self, case: KindCase, share: Share, job: Object | None, before: Object) -> None:
         said = job or before
-        share.wanted, share.cpu = said["spec"]["parallelism"], cpu_of(said["spec"]["template"])
-        if not share.granted and not share.released:
-            share.quota = said["metadata"]["labels"][keys.QUOTA_LABEL]
+        share.wanted = wanted(case, said)
+        share.named = said["metadata"]["labels"][keys.QUOTA_LABEL]
+        share.follow()
         was_released = share.released
-        share.released = job is not None and not job["spec"].get("suspend") and not has_ended(job)
+        share.released = job is not None and not case.is_held(job) and not is_over(case, job)
         if share.released and not was_released:
-            name = said["metadata"]["name"]
-            self.releases[name] += 1
-            if self.releases[name] > self.grants[name]:
+            share.releases += 1
+            if share.releases > share.grants:
+                name = said["metadata"]["name"]
                 self._wrong(f"job {name} was released without a grant of its own")
 
     def _unit(self, share: Share, unit: Object | None, before: Object) -> None:
-        was_granted = share.granted
+        was_granted, was_leaving = share.granted, share.leaving
         share.granted = unit is not None and is_granted(unit)
-        if share.granted and not was_granted and unit is not None:
-            self.grants[unit["metadata"]["name"]] += 1
+        share.leaving = unit is not None and share.granted and bool(has("Evicted")(unit))
+        # An eviction may be taken back (spec 13.15): then it starts anew on what it still holds.
+        is_kept = was_leaving and not share.leaving
+        if unit is not None and share.granted and (is_kept or not was_granted):
+            share.grants += 1
             share.quota = unit["metadata"]["labels"][keys.QUOTA_LABEL]
 
     def _pod(self, share: Share, pod: Object | None, before: Object) -> None:
-        name = before["metadata"]["name"]
+        name = before["metadata"]["uid"]
         phase = "" if pod is None else pod["status"].get("phase")
-        share.live.discard(name)
+        share.live.pop(name, None)
         if phase == "Succeeded":
-            share.succeeded.add(name)
+            share.succeeded[name] = cpu_of(before)
         elif pod is not None and phase != "Failed":
-            share.live.add(name)
+            share.live[name] = cpu_of(before)
+        share.follow()
 
     def _count(self, quota: str, delta: int, event: Event) -> None:
         level = quota
         while level and delta:
             self._usage[level] += delta
-            limit = self._limit(level)
-            if delta > 0 and self._usage[level] > limit:
+            used, limit = self._usage[level], self._limit(level)
+            if delta > 0 and used > limit:
                 what = f"{event.change.value} {event.stored.place}"
-                self._wrong(f"{self._usage[level]} of {limit} cpu used of {level} with {what}")
+                of = f"{used / THOUSANDTHS:g} of {limit / THOUSANDTHS:g}"
+                self._wrong(f"{of} cpu used of {level} with {what}")
             level = self._parents.get(level, "")
 
     def _limit(self, quota: str) -> int:
@@ -145,12 +181,25 @@ def is_granted(unit: Object) -> bool:
     return unit.get("status", {}).get("phase") in HOLDING
 
 
-def has_ended(job: Object) -> bool:
-    conditions = job.get("status", {}).get("conditions") or ()
-    ends = ("Complete", "Failed")
-    return any(each["type"] in ends and each["status"] == "True" for each in conditions)
+def is_over(case: KindCase, job: Object) -> bool:
+    return case.is_ended is not None and bool(case.is_ended(job))
+
+
+def wanted(case: KindCase, job: Object) -> int:
+    """What all pods of a job ask for together."""
+    if case is not ONE_JOB:
+        return case.cpu * THOUSANDTHS
+    count: int = job["spec"]["parallelism"]
+    return count * cpu_of(job["spec"]["template"])
 
 
 def cpu_of(template: Object) -> int:
     """What the containers of a pod request together."""
-    return sum(int(each["resources"]["requests"]["cpu"]) for each in template["spec"]["containers"])
+    containers = template["spec"]["containers"]
+    asked = (each.get("resources", {}).get("requests", {}) for each in containers)
+    return sum(thousandths(each.get("cpu", "0")) for each in asked)
+
+
+def thousandths(cpu: str) -> int:
+    text = str(cpu)
+    return int(text[:-1]) if text.endswith("m") else int(text) * THOUSANDTHS

@@ -10,14 +10,19 @@ from datetime import UTC, datetime
 from typing import Any
 
 import objects
-from history_onlooker import Onlooker, has_ended
+from history_ends import Ends, Team
+from history_kinds import ONE_JOB, case_of
+from history_manifests import job, other_manifest, terms_of, words_of
+from history_onlooker import Onlooker
 from history_steps import (
+    MINIMA,
     PARENTS,
     QUOTAS,
     Deactivate,
     Delete,
     DeleteUnit,
     Forget,
+    Govern,
     History,
     Jump,
     KillManager,
@@ -29,21 +34,20 @@ from history_steps import (
     Step,
     Submit,
 )
-from simulated_ground import manifests
+from kind_cases import KindCase
 
 from kq.core import keys
-from kq.core.kinds import ELASTIC_QUOTA, JOB, NAMESPACE, QUEUE_UNIT
+from kq.core.kinds import ELASTIC_QUOTA, NAMESPACE, QUEUE_UNIT
 from kq.kube.client import Client
 from kq.kube.errors import NotFound
 from kq.sim.faults import OF_WRITES, Trouble, any_write, anything
 from kq.sim.time import LoopClock, Standstill, VirtualLoop
-from kq.sim.world import Simulation, Terms
+from kq.sim.world import Simulation
 
 START = datetime(2026, 3, 1, 12, 30, tzinfo=UTC)
 SPACE = "team"
 LONGEST = 900.0
 """Seconds after which what still waits, waits for ever."""
-LOOK_SECONDS = 5.0
 NEW_MANAGER_SECONDS = 1.0
 MOST_TURNS = 30_000
 """Turns of the loop within a second with which all of a history's jobs could be run."""
@@ -72,7 +76,7 @@ def play(history: History) -> Outcome:
             clock=clock,
             kq_clock=kq_clock,
             random=random.Random(history.seed),
-            terms=Terms(objects=manifests()),
+            terms=terms_of(history),
         )
         player = Player(simulation, kq_clock)
         return loop.run_until_complete(player.play(history))
@@ -100,13 +104,15 @@ class Player:
         self._client: Client = simulation.client()
         self._deaths = 0
         self._failures: list[str] = []
-        self._kept: dict[str, Submit] = {}
-        self._limits = dict(QUOTAS)
+        self._team = Team(limits=dict(QUOTAS))
+        self._cases: dict[str, KindCase] = {}
+        self._webhook_up = asyncio.Event()
+        self._webhook_up.set()
 
     async def play(self, history: History) -> Outcome:
         time = asyncio.get_running_loop().time
         async with self._simulation as simulation, asyncio.TaskGroup() as group:
-            onlooker = Onlooker(simulation.server.storage, time)
+            onlooker = Onlooker(simulation.server.storage, time, simulation.terms.operators)
             await self._set_stage()
             guard = group.create_task(self._guard())
             begin = time()
@@ -115,7 +121,8 @@ class Player:
                 group.create_task(self._do(step))
             await asyncio.sleep(1.0)
             simulation.faults.end()
-            waiting = await self._wait_for_ends(time() + LONGEST)
+            ends = Ends(self._client, self._team, SPACE)
+            waiting = await ends.wait(time() + LONGEST)
             guard.cancel()
         return Outcome(
             wrongs=[
@@ -136,7 +143,8 @@ class Player:
             labels = {keys.PARENT_LABEL: PARENTS.get(name, "")}
             if name in PARENTS.values():
                 labels[keys.IS_PARENT_LABEL] = "true"
-            body = objects.elastic_quota(name, SPACE, {"cpu": cpu}, labels=labels)
+            minimum = {"cpu": MINIMA[name]} if name in MINIMA else {}
+            body = objects.elastic_quota(name, SPACE, {"cpu": cpu}, minimum=minimum, labels=labels)
             await self._client.create(ELASTIC_QUOTA, body, SPACE)
         await asyncio.sleep(2.0)
 
@@ -163,13 +171,19 @@ class Player:
             case Submit() | Delete() | Reorder() | Move() | Deactivate() | DeleteUnit():
                 await self._as_owner(step)
             case Limit(quota=quota, cpu=cpu):
-                self._limits[quota] = cpu
+                self._team.limits[quota] = cpu
                 patch = {"spec": {"max": {"cpu": str(cpu)}}}
                 await self._client.merge_patch(ELASTIC_QUOTA, quota, SPACE, patch)
+            case Govern(quota=quota):
+                self._team.rules[quota] = step
+                patch = {"metadata": words_of(step)}
+                await self._client.merge_patch(ELASTIC_QUOTA, quota, SPACE, patch)
             case LoseWebhook(seconds=seconds):
+                self._webhook_up.clear()
                 await self._simulation.kill_webhook()
                 await asyncio.sleep(seconds)
                 await self._simulation.start_webhook()
+                self._webhook_up.set()
             case _:
                 self._go_wrong(step)
 
@@ -195,11 +209,10 @@ class Player:
         """What the person does whose job it is."""
         match step:
             case Submit():
-                self._kept[step.name] = step
-                await self._client.create(JOB, self._manifest(step), SPACE)
+                await self._submit(step)
             case Delete(name=name):
-                self._kept.pop(name, None)
-                await self._client.delete(JOB, name, SPACE)
+                self._team.kept.pop(name, None)
+                await self._client.delete(self._case(name).kind, name, SPACE)
             case Reorder(name=name, priority=priority):
                 await self._mark(name, {"annotations": {keys.PRIORITY: str(priority)}})
             case Move(name=name, quota=quota):
@@ -209,63 +222,22 @@ class Player:
                 await asyncio.sleep(seconds)
                 await self._mark(name, {"annotations": {keys.ACTIVE: "true"}})
             case DeleteUnit(name=name):
-                await self._client.delete(QUEUE_UNIT, name, SPACE)
+                await self._client.delete(QUEUE_UNIT, name + self._case(name).suffix, SPACE)
 
     async def _mark(self, name: str, meta: dict[str, Any]) -> None:
-        await self._client.merge_patch(JOB, name, SPACE, {"metadata": meta})
+        await self._client.merge_patch(self._case(name).kind, name, SPACE, {"metadata": meta})
 
-    def _manifest(self, step: Submit) -> dict[str, Any]:
-        # Without a webhook nobody but its owner can hold a job, or label its pods.
-        alone = self._simulation.webhook is None
-        manifest = objects.job(
-            step.name,
-            SPACE,
-            {"cpu": step.cpu},
-            labels={keys.QUOTA_LABEL: step.quota},
-            annotations={keys.PRIORITY: str(step.priority)},
-            played={"run-for": f"{step.seconds}s", "linger-for": f"{step.linger}s"},
-            spec={
-                "parallelism": step.pods,
-                "completions": step.pods,
-                **({"suspend": True} if step.suspended or alone else {}),
-            },
-        )
-        if alone:
-            manifest["spec"]["template"]["metadata"]["labels"] = {keys.QUOTA_LABEL: step.quota}
-        return manifest
+    def _case(self, name: str) -> KindCase:
+        # Some things are done to a job before it is submitted, and find none.
+        return self._cases.get(name, ONE_JOB)
 
-    async def _wait_for_ends(self, deadline: float) -> list[str]:
-        """What still has not ended when it is late; nothing, as soon as all has."""
-        loop = asyncio.get_running_loop()
-        waiting = ["nobody has looked yet"]
-        while waiting and loop.time() < deadline:
-            await asyncio.sleep(LOOK_SECONDS)
-            waiting = [text for name in self._kept if (text := await self._waits(name))]
-        return waiting
-
-    async def _waits(self, name: str) -> str:
-        """Why a job has not ended; empty if it has."""
-        try:
-            job = await self._client.get(JOB, name, SPACE)
-        except NotFound:
-            return f"job {name} is lost"
-        if has_ended(job):
-            pods = job["status"].get("succeeded", 0)
-            wanted = self._kept[name].pods
-            return "" if pods == wanted else f"job {name} ran {pods} pods, not {wanted}"
-        try:
-            unit = await self._client.get(QUEUE_UNIT, name, SPACE)
-        except NotFound:
-            return f"job {name} has not ended and has no unit"
-        status = unit.get("status", {})
-        if str(status.get("message")).startswith("cannot start: "):
-            return "" if self._is_too_large(job) else f"job {name} would fit, but is told not to"
-        return f"job {name} has not ended: {status.get('phase')}: {status.get('message')}"
-
-    def _is_too_large(self, job: dict[str, Any]) -> bool:
-        """Whether a job asks for more than its quota, or the parent of that, has at all."""
-        name = job["metadata"]["name"]
-        quota = job["metadata"]["labels"][keys.QUOTA_LABEL]
-        levels = [quota, PARENTS.get(quota, quota)]
-        asked = self._kept[name].pods * self._kept[name].cpu
-        return asked > min(self._limits[level] for level in levels)
+    async def _submit(self, step: Submit) -> None:
+        case = case_of(step.kind)
+        if case is ONE_JOB:
+            body = job(step, alone=not self._webhook_up.is_set())
+        else:
+            # Only the webhook knows where all the labels of an operator's pods belong.
+            await self._webhook_up.wait()
+            body = other_manifest(step, case)
+        self._team.kept[step.name], self._cases[step.name] = step, case
+        await self._client.create(case.kind, body, SPACE)

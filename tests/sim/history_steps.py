@@ -1,15 +1,26 @@
 """Histories: what people do and what goes wrong, drawn from a seed, and written so one can read."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 
+from history_kinds import CASES
+
+from kq.core.kinds import JOB
 from kq.sim.faults import Trouble
 
 QUOTAS = {"root": 6, "a": 4, "b": 4, "apart": 2}
 """Names and their cpu; `a` and `b` are below `root`."""
+MINIMA = {"a": 3, "b": 2}
+"""The cpu that they may reclaim."""
 PARENTS = {"a": "root", "b": "root"}
 LEAVES = ("a", "b", "apart")
+POLICIES = ("Priority", "Block", "Intelligent")
+RECLAIMS = ("Never", "LowerPriority", "Any")
+OTHER = "other-"
+"""How names of jobs of other kinds begin."""
+OTHERS_SHARE = 0.2
+"""Of histories that have jobs of other kinds: operators take their time."""
 TROUBLES = tuple(each for each in Trouble if each is not Trouble.STALE)
 """No list of kq may be stale (test_sim_faults.py), so that one can never strike."""
 BUSY_SECONDS = 45.0
@@ -25,9 +36,13 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Submit(Step):
-    """A person submits a job of so many pods."""
+    """A person submits a job of so many pods.
+
+    What other kinds than Job ask for is settled, and stands as one pod here.
+    """
 
     name: str
+    kind: str = JOB.kind
     quota: str
     cpu: int
     pods: int
@@ -84,6 +99,20 @@ class Limit(Step):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Govern(Step):
+    """An administrator says how the Queue of a quota works."""
+
+    quota: str
+    policy: str
+    threshold: int = 4
+    max_depth: int = 0
+    waits_for_pods: bool = False
+    skips_impossible: bool = False
+    preempts: bool = False
+    reclaims: str = "Never"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Plan(Step):
     """From now on this goes wrong, after so many requests that it spares."""
 
@@ -134,7 +163,9 @@ def draw(seed: int) -> History:
     chance = Random(seed)
     names = [f"job-{number}" for number in range(chance.randint(4, 12))]
     steps = [
+        *_rules(chance),
         *(_submit(chance, name) for name in names),
+        *_others(chance, names),
         *_edits(chance, names),
         *_troubles(chance),
         *_mishaps(chance),
@@ -156,6 +187,40 @@ def _submit(chance: Random, name: str) -> Submit:
     )
 
 
+def _rules(chance: Random) -> Iterator[Govern]:
+    """How Queues work from the beginning, and sometimes otherwise later."""
+    ruled, takes = chance.random() < 0.6, chance.random() < 0.35
+    for quota in LEAVES if ruled or takes else ():
+        moments = (0.0,) if chance.random() < 0.8 else (0.0, _moment(chance))
+        for at in moments:
+            yield _rule(chance, at, quota, takes)
+
+
+def _rule(chance: Random, at: float, quota: str, takes: bool) -> Govern:
+    return Govern(
+        at=at,
+        quota=quota,
+        policy=chance.choice(POLICIES),
+        threshold=chance.choice((1, 2, 4)),
+        max_depth=chance.choice((0, 0, 0, 1, 2)),
+        waits_for_pods=chance.random() < 0.2,
+        skips_impossible=chance.random() < 0.3,
+        preempts=takes and chance.random() < 0.7,
+        reclaims=chance.choice(RECLAIMS) if takes and quota in MINIMA else "Never",
+    )
+
+
+def _others(chance: Random, names: list[str]) -> Iterator[Submit]:
+    """Jobs of one or two other kinds, whose names it adds, in some histories."""
+    if chance.random() > OTHERS_SHARE:
+        return
+    for kind in chance.choices(tuple(CASES), k=chance.choice((1, 1, 2))):
+        names.append(f"{OTHER}{len(names)}")
+        job = _submit(chance, names[-1])
+        quota = chance.choice(("a", "b"))
+        yield replace(job, kind=kind, quota=quota, cpu=CASES[kind].cpu, pods=1, suspended=False)
+
+
 def _edits(chance: Random, names: list[str]) -> Iterator[Step]:
     for name in names:
         match chance.random():
@@ -163,7 +228,8 @@ def _edits(chance: Random, names: list[str]) -> Iterator[Step]:
                 yield Delete(at=_moment(chance), name=name)
             case luck if luck < 0.32:
                 yield Reorder(at=_moment(chance), name=name, priority=chance.randint(0, 9))
-            case luck if luck < 0.40:
+            # After a restart pods of an operator whose owner is gone count where their label says.
+            case luck if luck < 0.40 and not name.startswith(OTHER):
                 yield Move(at=_moment(chance), name=name, quota=chance.choice(LEAVES))
             case luck if luck < 0.50:
                 seconds = chance.uniform(0, 20)

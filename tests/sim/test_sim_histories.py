@@ -10,12 +10,27 @@ from functools import cache
 from typing import Any
 
 import pytest
+from history_kinds import CASES
 from history_player import Outcome, play
 from history_shrinking import shrunk
-from history_steps import TROUBLES, Deactivate, Delete, History, KillManager, Plan, Submit, draw
+from history_steps import (
+    POLICIES,
+    RECLAIMS,
+    TROUBLES,
+    Deactivate,
+    Delete,
+    Govern,
+    History,
+    KillManager,
+    Move,
+    Plan,
+    Submit,
+    draw,
+)
 from soak import Tally, quiet, soak
 
 from kq.decide.book import Book
+from kq.decide.charge import charge_of
 from kq.decide.jobs import JobIndex
 from kq.decide.usage import UsageIndex
 from kq.sim.faults import Trouble
@@ -66,6 +81,93 @@ def test_the_seeds_know_every_step_and_most_troubles() -> None:
     assert planned == set(TROUBLES)
     assert {Submit, Delete, Deactivate, KillManager} <= set(kinds)
     assert kinds[Submit] > 80
+
+
+def test_histories_know_all_kinds_of_jobs_and_all_rules_of_queues() -> None:
+    steps = [each for seed in range(200) for each in draw(seed).steps]
+    rules = [each for each in steps if isinstance(each, Govern)]
+    kinds = {each.kind for each in steps if isinstance(each, Submit)}
+    assert kinds == {"Job", *CASES}
+    assert {each.policy for each in rules} == set(POLICIES)
+    assert {each.reclaims for each in rules} == set(RECLAIMS)
+    for flag in ("max_depth", "waits_for_pods", "skips_impossible", "preempts"):
+        assert {bool(getattr(each, flag)) for each in rules} == {False, True}
+    assert any(each.at > 0 for each in rules)
+
+
+@pytest.mark.parametrize("kind", CASES)
+def test_a_job_of_each_kind_has_its_turn_between_others(kind: str) -> None:
+    other = replace(SECOND, name="other", kind=kind, cpu=CASES[kind].cpu, pods=1, linger=3)
+    others = (FIRST, replace(other, at=2.0), replace(THIRD, at=3.0, linger=3))
+    outcome = play(History(seed=1, steps=others))
+    assert outcome.wrongs == []
+    assert outcome.seconds > FIRST.seconds
+
+
+def test_quota_that_is_handed_on_before_an_operators_pods_are_gone_is_seen(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    other = replace(SECOND, name="other", kind="TFJob", cpu=3, pods=1, linger=12)
+    steps = (other, replace(SECOND, at=2.0, name="next"))
+    assert play(History(seed=1, steps=steps)).wrongs == []
+    charge = charge_of
+
+    def of_grants_alone(unit: Any, pods: Any, quota: str, charges: Any) -> Any:
+        return charge(unit, None, quota, charges)
+
+    monkeypatch.setattr("kq.decide.accounts.charge_of", of_grants_alone)
+    assert "6 of 4 cpu used of a" in play(History(seed=1, steps=steps)).wrongs[0]
+
+
+def test_pods_that_a_job_left_behind_stay_with_the_quota_of_its_run_wherever_it_is_moved() -> None:
+    other = replace(SECOND, name="other", kind="TFJob", cpu=3, pods=1, linger=12)
+    moved = Move(at=6.0, name="other", quota="b")
+    steps = (other, moved, replace(SECOND, at=7.0, name="next", quota="b"))
+    outcome = play(History(seed=1, steps=steps))
+    assert outcome.wrongs == []
+    assert outcome.seconds < 20
+
+
+TAKES = Govern(at=0.0, quota="a", policy="Priority", preempts=True)
+LOW = replace(FIRST, name="low", priority=0)
+"""Its pods linger for 12 seconds when it has to make room."""
+TAKEN = History(seed=1, steps=(TAKES, LOW, replace(SECOND, at=5.0, name="high", priority=5)))
+
+
+def test_who_is_preempted_runs_again_and_has_not_started_twice() -> None:
+    outcome = play(TAKEN)
+    assert outcome.wrongs == []
+    assert outcome.seconds > 5.0 + LOW.linger + LOW.seconds
+
+
+def test_an_eviction_that_is_taken_back_is_no_second_start() -> None:
+    """Spec 13.15: no pod is seen to end, as their watch is silent; so it goes on with its grant."""
+    silent = Plan(at=4.0, trouble=Trouble.STALLED, spared=9, times=1, seconds=0.05)
+    low = replace(FIRST, at=8.9, name="low", cpu=1, linger=3)
+    beside = replace(low, at=9.0, name="beside", pods=1, priority=2, linger=12)
+    high = replace(beside, at=14.0, name="high", pods=2, seconds=2)
+    outcome = play(History(seed=20093, steps=(TAKES, silent, low, beside, high)))
+    assert outcome.wrongs == []
+    assert outcome.seconds > 60
+
+
+def test_a_job_that_can_never_start_may_hold_back_those_behind_it_in_its_own_line_alone() -> None:
+    strict = Govern(at=0.0, quota="apart", policy="Block")
+    large = replace(SECOND, name="large", quota="apart", priority=2)
+    behind = replace(SECOND, at=2.0, name="behind", quota="apart", pods=1)
+    steps = (strict, large, behind, FIRST)
+    assert play(History(seed=1, steps=steps)).wrongs == []
+
+
+def test_what_is_said_to_be_held_back_must_be_so_by_the_rules(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("kq.decide.lines.skips_impossible", lambda queue: False)
+    skips = Govern(at=0.0, quota="apart", policy="Block", skips_impossible=True)
+    large = replace(SECOND, name="large", quota="apart", priority=2)
+    behind = replace(SECOND, at=2.0, name="behind", quota="apart", pods=1)
+    [wrong] = play(History(seed=1, steps=(skips, large, behind))).wrongs
+    assert wrong.startswith("job behind has not ended: Enqueued")
 
 
 def test_every_trouble_really_strikes_within_some_histories() -> None:
