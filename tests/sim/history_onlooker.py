@@ -60,6 +60,10 @@ class Onlooker:
     ) -> None:
         self.wrongs: list[str] = []
         self.changes = 0
+        self.grants: Counter[str] = Counter()
+        """How often each unit was granted, by its name."""
+        self.releases: Counter[str] = Counter()
+        """How often each job was let go, by its name."""
         self._storage = storage
         self._time = time
         self._cases = {case.kind.kind: case for case in (ONE_JOB, *served_by(operators))}
@@ -127,6 +131,7 @@ class Onlooker:
         was_released = share.released
         share.released = job is not None and not case.is_held(job) and not is_over(case, job)
         if share.released and not was_released:
+            self.releases[said["metadata"]["name"]] += 1
             share.releases += 1
             if share.releases > share.grants:
                 name = said["metadata"]["name"]
@@ -139,6 +144,7 @@ class Onlooker:
         # An eviction may be taken back (spec 13.15): then it starts anew on what it still holds.
         is_kept = was_leaving and not share.leaving
         if unit is not None and share.granted and (is_kept or not was_granted):
+            self.grants[unit["metadata"]["name"]] += 1
             share.grants += 1
             share.quota = unit["metadata"]["labels"][keys.QUOTA_LABEL]
 
