@@ -123,9 +123,8 @@ def _owner_of(meta: _Meta) -> Owner | None:
         )
     labels = meta.labels or {}
     uid = labels.get(JOB_UID)
-    if not uid:
-        return None
-    return Owner("batch/v1", "Job", labels.get(JOB_NAME, ""), uid, controller=True)
+    name = labels.get(JOB_NAME, "")
+    return Owner("batch/v1", "Job", name, uid, controller=True) if uid else None
 
 
 def _holder(meta: _Meta) -> str:
