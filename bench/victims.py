@@ -2,6 +2,8 @@
 
 import sys
 import time
+from collections.abc import Callable, Sized
+from functools import partial
 from random import Random
 
 from bench.progress import tell
@@ -38,13 +40,11 @@ def main() -> int:
         )
         _measure(
             f"preemption of {share:.0%}",
-            lambda of=claimant: preempted(of, holders, _used(usage), chains.__getitem__),
+            partial(preempted, claimant, holders, _used(usage), chains.__getitem__),
         )
         _measure(
             f"reclaim of {share:.0%}",
-            lambda of=claimant: reclaimed(
-                of, holders, _used(usage), chains.__getitem__, Reclaim.LOWER
-            ),
+            partial(reclaimed, claimant, holders, _used(usage), chains.__getitem__, Reclaim.LOWER),
         )
     return 0
 
@@ -62,12 +62,12 @@ def _holder(random: Random, number: int, quota: str) -> Holder:
     )
 
 
-def _used(usage):
+def _used(usage: UsageIndex) -> Callable[[str, str], int]:
     return lambda level, resource: usage.of(level).get(resource, 0)
 
 
-def _measure(what, choose) -> None:
-    seconds = []
+def _measure(what: str, choose: Callable[[], Sized]) -> None:
+    seconds: list[float] = []
     for _ in range(ROUNDS):
         started = time.perf_counter()
         found = choose()
