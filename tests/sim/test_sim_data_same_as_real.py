@@ -1,14 +1,14 @@
 """Jobs of Ray, Spark and Argo fare as with the real operators: the same scenes, played on both."""
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from controlplane.cluster import Cluster
 from data_scenes import PARTS
 from data_stage import NAMES, played, simulated
-from data_stories import Story, differing
+from data_stories import Step, Story, differing
 
 from kq.kube.auth import load_connection
 from kq.kube.client import Client
@@ -36,6 +36,18 @@ def real_stories(
         yield thread.submit(asyncio.run, all_played(control_plane)).result()
 
 
+RACY = {"ray job fails"}
+"""Scenes that let a job go before or after its operator has looked at it, as it happens."""
+
+
+def states(name: str, steps: Sequence[Step]) -> list[Step]:
+    """The steps; of a racy scene what the operator said, each once, without who was first."""
+    if name not in RACY:
+        return list(steps)
+    said = [step[1] for step in steps if isinstance(step, list) and step[1] is not None]
+    return [each for number, each in enumerate(said) if number == 0 or each != said[number - 1]]
+
+
 @pytest.mark.looptime
 @pytest.mark.parametrize("name", PARTS)
 async def test_jobs_fare_as_with_real_operators(
@@ -49,7 +61,7 @@ async def test_jobs_fare_as_with_real_operators(
     assert failures == []
     assert told.jobs.keys() == real.jobs.keys()
     for kind, steps in real.jobs.items():
-        assert not differing(steps, told.jobs[kind]), kind
+        assert not differing(states(name, steps), states(name, told.jobs[kind])), kind
     assert told.ends == real.ends
     assert told.made == real.made
     assert not differing(real.pods, told.pods)
