@@ -1,11 +1,14 @@
 """Which jobs are queued, and which are left alone."""
 
+from datetime import datetime, timedelta
+
 import pytest
+from ground import Object
 from reading import is_suspended
 from world import World
 
 from kq.core import keys
-from kq.core.kinds import NAMESPACE, ResourceKind
+from kq.core.kinds import JOB, NAMESPACE, ResourceKind
 
 CRON_JOB = ResourceKind("batch", "v1", "CronJob", "cronjobs")
 
@@ -63,7 +66,8 @@ def test_a_user_s_own_suspended_job_without_a_quota_stays_suspended(world: World
     assert world.seen_unit("mine") is None
 
 
-def test_jobs_of_a_cron_job_are_queued(world: World) -> None:
+def test_jobs_that_a_cron_job_makes_are_queued(world: World) -> None:
+    """By the controller of CronJobs itself, which makes up for a turn that it missed."""
     a = world.quota("a", cpu=2)
     world.job("first", a, cpu=2)
     world.wait_granted("first")
@@ -72,17 +76,29 @@ def test_jobs_of_a_cron_job_are_queued(world: World) -> None:
     cron = {
         "metadata": {"name": "nightly", "namespace": world.namespace},
         "spec": {
-            "schedule": "0 3 * * *",
+            "schedule": "0 * * * *",
             "jobTemplate": {"metadata": {"labels": labels}, "spec": template["spec"]},
         },
     }
     owner = world.ground.create(CRON_JOB, cron)
-    made = {**template, "metadata": {**template["metadata"], "name": "nightly-1"}}
-    made["metadata"]["ownerReferences"] = [reference(owner, "batch/v1", "CronJob")]
-    world.submit(made)
-    world.wait_message("nightly-1", f"waiting for quota {a}: 2 cpu requested, not enough free of 2")
+    made = datetime.fromisoformat(owner["metadata"]["creationTimestamp"])
+    last = {"status": {"lastScheduleTime": f"{made - timedelta(minutes=90):%Y-%m-%dT%H:%M:%SZ}"}}
+    world.ground.patch(CRON_JOB, world.namespace, "nightly", last, "status")
+    [job] = world.ground.until(lambda: jobs_of(world, owner), "the CronJob has made a Job")
+    name = job["metadata"]["name"]
+    world.wait_message(name, f"waiting for quota {a}: 2 cpu requested, not enough free of 2")
+    world.wait_held(name)
+    assert world.pods(name) == []
     world.delete_job("first")
-    world.wait_pods("nightly-1")
+    world.wait_pods(name)
+
+
+def jobs_of(world: World, owner: Object) -> list[Object]:
+    """The Jobs that an object owns."""
+    uid = owner["metadata"]["uid"]
+    jobs = world.ground.items(JOB, world.namespace)
+    owners = ((job, job["metadata"].get("ownerReferences", ())) for job in jobs)
+    return [job for job, names in owners if any(each["uid"] == uid for each in names)]
 
 
 def test_a_false_claim_to_be_a_child_is_queued_all_the_same(world: World) -> None:
