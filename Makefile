@@ -9,7 +9,7 @@ PLANE := PYTHONPATH=tests $(BIN)/python -m controlplane
 PYTEST := $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo demo-cluster test check soak bench bench-peers bench-decisions profile build up down status lock clean
+.PHONY: help install demo demo-cluster test check soak bench bench-peers bench-decisions bench-crowd profile build up down status lock clean
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -34,7 +34,7 @@ demo-cluster: install ## two jobs wait their turn on a real control plane; ends 
 
 test: install ## all tests; builds what is missing: the control plane first, operators meanwhile
 	@$(PLANE) build
-	$(PYTEST) -q -n 2 --dist loadfile
+	$(PYTEST) -q -n 3 --dist loadfile
 
 check: install ## lint, format, types, layers, manifests
 	$(BIN)/ruff format --check .
@@ -48,8 +48,9 @@ check: install ## lint, format, types, layers, manifests
 MINUTES ?= 10
 SEED ?= 1
 
-soak: install ## random histories with faults on the simulator: MINUTES=10 SEED=1
-	@PYTHONPATH=tests:tests/e2e:tests/sim:. $(BIN)/python -m soak --minutes $(MINUTES) --seed $(SEED)
+soak: install ## random histories with faults on the simulator: MINUTES=10 or COUNT=10000, SEED=1
+	@PYTHONPATH=tests:tests/e2e:tests/sim:. $(BIN)/python -m soak --minutes $(MINUTES) \
+	  $(if $(COUNT),--count $(COUNT)) --seed $(SEED)
 
 # Names of loads with commas between them, or nothing for all; JSON names a file.
 ONLY ?=
@@ -66,6 +67,10 @@ bench-peers: install ## Kueue and kq under burst and places: N=1000 JSON=file (6
 bench-decisions: install ## how long decisions take, without an API server (1 minute)
 	@PYTHONPATH=tests:. $(BIN)/python -m bench.cycles
 	@PYTHONPATH=tests:. $(BIN)/python -m bench.victims
+
+bench-crowd: install ## a manager started on N=100000 waiting units: memory, start, rest, JSON=file (5 minutes)
+	@PYTHONPATH=tests:. $(BIN)/python -m bench.crowd $(if $(filter file,$(origin N)),,--units $(N)) \
+	  $(if $(JSON),--json $(JSON))
 
 profile: install ## where manager and webhook spend processor time in a burst of N
 	@PYTHONPATH=tests:. $(BIN)/python -m bench.profile --jobs $(N)

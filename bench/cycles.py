@@ -9,16 +9,20 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from statistics import median
 
-from builders import NOW, book, changed, job_view, pod_set, queue, quota, unit
+from builders import NOW, at, book, changed, job_view, pod_set, queue, quota, unit
 
 from bench.failure import BenchError
 from bench.progress import tell
 from kq.core.model import Phase, QueueUnit, Quota
+from kq.core.options import RetryOptions
 from kq.decide.book import Book
 
 ROUNDS = 9
+MANY = 100
+"""What units in back-off wait for: more than each of them asks, all of it in use."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +35,13 @@ class Load:
     quotas: int = 1
     depth: int = 1
     policy: str = "Priority"
+    backs_off: bool = False
     most_ms: float
+
+    @property
+    def held(self) -> int:
+        """What the one that is released has of a quota without ancestors: all of it."""
+        return MANY if self.backs_off else 1
 
     def tree(self) -> Iterator[Quota]:
         """One root that is full; the leaves take the units."""
@@ -40,7 +50,7 @@ class Load:
             yield quota(f"inner-{level}", parent=f"inner-{level - 1}" if level > 1 else "root")
         above = f"inner-{self.depth - 2}" if self.depth > 2 else "root"
         for number in range(self.quotas):
-            cpu = self.units if self.depth > 1 else 1
+            cpu = self.units if self.depth > 1 else self.held
             yield quota(leaf(number), cpu=cpu, parent=above if self.depth > 1 else "")
 
     def waiting(self, number: int) -> QueueUnit:
@@ -73,6 +83,13 @@ LOADS = (
         policy="Intelligent",
         most_ms=10,
     ),
+    Load(
+        name="100,000 in 200 shapes, retry mode backoff, all back-offs end",
+        units=100_000,
+        shapes=200,
+        backs_off=True,
+        most_ms=50,
+    ),
 )
 
 
@@ -98,8 +115,8 @@ def main() -> int:
 def prepared(load: Load) -> Book:
     """A book in which all wait, have been tried once, and are told why."""
     lines = [queue(leaf(number), policy=load.policy) for number in range(load.quotas)]
-    made = book(*load.tree(), views=lines)
-    holder = unit("holder", quota=leaf(0), cpu=1, phase=Phase.RUNNING)
+    made = book(*load.tree(), views=lines, retry=RetryOptions(backs_off=load.backs_off))
+    holder = unit("holder", quota=leaf(0), cpu=load.held, phase=Phase.RUNNING)
     for each in (holder, *(load.waiting(number) for number in range(load.units))):
         made.saw(job_view(each.name))
         made.saw(each)
@@ -113,26 +130,28 @@ def prepared(load: Load) -> Book:
 def rounds(made: Book, load: Load) -> Iterator[float]:
     """The milliseconds of each release: a unit that ends, be it of the root's children or a leaf.
 
-    Where the tree is deep the root's limit changes, which wakes every Queue below it.
+    Where the tree is deep the root's limit changes, which wakes every Queue below it. Where there
+    are back-offs, all of them end and nothing is given back.
     """
     holder = unit("holder", quota=leaf(0), cpu=1, phase=Phase.RUNNING)
     for number in range(ROUNDS):
         begin = time.perf_counter()
         if load.depth > 1:
             made._woken.update(leaf(each) for each in range(load.quotas))
-        else:
+        elif not load.backs_off:
             made.lost(holder)
-        cycle(made)
+        cycle(made, at(number + 1))
         yield 1000 * (time.perf_counter() - begin)
-        holder = changed(holder, resource_version=str(number + 10))
-        made.saw(holder)
+        if not load.backs_off:
+            holder = changed(holder, resource_version=str(number + 10))
+            made.saw(holder)
         made.take_woken()
 
 
-def cycle(made: Book) -> None:
+def cycle(made: Book, now: datetime = NOW) -> None:
     """Passes over all Queues that are woken; nobody fits."""
     for name in made.take_woken() or made.queues:
-        if made.cycle(name, NOW):
+        if made.cycle(name, now):
             raise BenchError(f"a unit of {name} fits, which it should not")
 
 

@@ -40,6 +40,11 @@ class Entry:
     def complete(self) -> bool:
         return self.job == "Complete"
 
+    @property
+    def over(self) -> bool:
+        """Whether its QueueUnit says so, too."""
+        return self.complete and self.phase == "Succeed"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Picture:
@@ -56,7 +61,7 @@ class Picture:
 
     @property
     def all_complete(self) -> bool:
-        return bool(self.entries) and all(each.complete for each in self.entries)
+        return bool(self.entries) and all(each.over for each in self.entries)
 
 
 def take(cluster: Cluster) -> Picture:

@@ -229,6 +229,11 @@ class SchedulingMetrics:
         self.slipped_jobs = make.counter(
             "kq_slipped_jobs", "Jobs that ran before they were let go", ["kind"]
         )
+        self.unknown_states = make.counter(
+            "kq_unknown_states",
+            "Jobs in a state that kq does not know, at its first sight",
+            ["kind"],
+        )
         self.hold_ineffective = make.counter(
             "kq_hold_ineffective", "Jobs whose pods ran though they were held", ["kind"]
         )

@@ -28,7 +28,7 @@ from kq.core.model import (
     Quota,
     Template,
 )
-from kq.core.options import QuotaOptions, TakingOptions
+from kq.core.options import QuotaOptions, RetryOptions, TakingOptions
 from kq.core.plugins import Problem
 from kq.core.quotaviews import mapped_namespaces
 from kq.core.resources import ZERO, Resources, parse_resources
@@ -291,6 +291,7 @@ def book(
     kinds: Collection[str] = ("Job",),
     counts_foreign: bool = False,
     taking: TakingOptions | None = None,
+    retry: RetryOptions | None = None,
     **options: Any,
 ) -> Book:
     """A book of these quotas that has seen these objects, and woken nobody yet."""
@@ -301,6 +302,7 @@ def book(
         kinds=kinds,
         counts_foreign=counts_foreign,
         taking=taking,
+        retry=retry,
     )
     for view in views:
         made.saw(view)

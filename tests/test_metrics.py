@@ -54,6 +54,7 @@ def exposed(registry: CollectorRegistry) -> str:
         ("kq_evictions_total", "counter"),
         ("kq_slipped_jobs_total", "counter"),
         ("kq_hold_ineffective_total", "counter"),
+        ("kq_unknown_states_total", "counter"),
         ("kq_watch_idle_seconds", "gauge"),
         ("kq_undecodable_total", "counter"),
         ("kq_loop_lag_seconds", "histogram"),

@@ -32,6 +32,7 @@ from kq.reconcile.quotas import QuotasReconciler
 from kq.reconcile.status import StatusReconciler
 from kq.reconcile.strikes import Strikes
 from kq.reconcile.units import UnitsReconciler
+from kq.reconcile.usagemarks import UsageMarks
 from kq.reconcile.watches import Watches
 from kq.settings import Settings
 from kq.workqueue.queue import WorkQueue
@@ -177,6 +178,19 @@ def patience_of(settings: Settings) -> dict[str, Patience]:
     return found
 
 
+def usage_marks(parts: Parts) -> UsageMarks | None:
+    """Who shows usage in annotations, if that is wanted (spec 3.10)."""
+    quota = parts.settings.quota
+    if not quota.usageAnnotations:
+        return None
+    return UsageMarks(
+        client=parts.client,
+        hub=parts.hub,
+        preemptible=quota.defaultPreemptible,
+        monotonic=parts.clocks.monotonic,
+    )
+
+
 def _keepers(parts: Parts, teller: Teller) -> dict[str, Reconciler]:
     """Those who look after Queues, quotas and pods."""
     namespace, watches = parts.settings.installNamespace, parts.watches
@@ -198,6 +212,7 @@ def _keepers(parts: Parts, teller: Teller) -> dict[str, Reconciler]:
             queues=watches.queues.lister,
             namespace=namespace,
             policies=tuple(POLICIES),
+            marks=usage_marks(parts),
             clock=parts.clocks.now,
             monotonic=parts.clocks.monotonic,
         ),

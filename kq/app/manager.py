@@ -190,6 +190,7 @@ class Manager:
             kinds=self._integrations,
             counts_foreign=self._settings.counts_foreign_pods,
             taking=self._settings.taking_options,
+            retry=self._settings.retry_options,
         )
         kinds = {kind: each.kinds[0] for kind, each in self._integrations.items()}
         return Hub(book=book, queues=queues, kinds=kinds)

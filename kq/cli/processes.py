@@ -3,23 +3,19 @@
 import asyncio
 import os
 from collections.abc import Callable, Coroutine, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 import structlog
-import yaml
 
 from kq.app import manager as manager_app
 from kq.app import webhook as webhook_app
 from kq.app.options import Address, ClusterOptions, ManagerOptions, WebhookOptions
 from kq.cli.help import HELP
-from kq.errors import ConfigError
-from kq.jobs import ALIASES, INTEGRATIONS
+from kq.cli.laying import default_policy, load_settings
 from kq.log import LogFormat, configure
-from kq.policies import POLICIES
-from kq.settings import QUOTA_PLUGINS, JobSettings, Settings, number, parse
+from kq.settings import Settings
 
 IGNORED = (
     "admissionCheckControllerWorker",
@@ -36,8 +32,6 @@ IGNORED = (
     "enable-reservation",
     "enable-network-aware",
     "default-requeue-period",
-    "podInitialBackoffSeconds",
-    "podMaxBackoffSeconds",
     "leaderElection",
     "leader-elect",
     "enableVisibilityServer",
@@ -47,10 +41,6 @@ IGNORED = (
 
 SERVICE = "koord-queue-webhook"
 DEBUG_FROM = 5
-ON = ("true", "1")
-QUOTA_MODES = {each.lower(): each for each in QUOTA_PLUGINS}
-"""As the environment names them, in any case."""
-
 log = structlog.get_logger()
 
 Command = Callable[..., None]
@@ -96,6 +86,8 @@ def common_flags(command: Command) -> Command:
 )
 @click.option("--qps", help="Requests to the API server a second; 0: no limit.")
 @click.option("--burst", help="How many of them at once.")
+@click.option("--podInitialBackoffSeconds", "initial_backoff", hidden=True)
+@click.option("--podMaxBackoffSeconds", "max_backoff", hidden=True)
 def manager(**flags: Any) -> None:
     """The manager: queues jobs and releases them."""
     settings = load_settings(flags, os.environ)
@@ -109,6 +101,8 @@ def manager(**flags: Any) -> None:
         click.echo("the configuration is fine")
         return
     start(settings, flags)
+    if settings.strictConsistency and not settings.retry_options.backs_off:
+        log.info("StrictConsistency changes nothing", reason="retry mode is event")
     serve(manager_app.run(settings, options))
 
 
@@ -147,76 +141,6 @@ def _new_loop() -> asyncio.AbstractEventLoop:
     except ImportError:
         return asyncio.new_event_loop()
     return uvloop.new_event_loop()
-
-
-def load_settings(flags: Mapping[str, Any], environ: Mapping[str, str]) -> Settings:
-    """Flag before environment before file before default (spec 16.2)."""
-    body = read_file(flags["config"]) if flags["config"] else None
-    namespace = environ.get("POD_NAMESPACE") or "koord-queue"
-    settings = parse(body, install_namespace=namespace)
-    if flags["enabled_extensions"]:
-        enabled = [each.strip() for each in flags["enabled_extensions"].split(",")]
-        settings = replace(
-            settings, jobs=replace(settings.jobs, enabled=tuple(filter(None, enabled)))
-        )
-    settings = replace(settings, jobs=_kinds(settings.jobs, environ))
-    plugin = environ.get("QueueGroupPlugin")
-    if plugin:
-        if plugin.lower() not in QUOTA_MODES:
-            known = ", ".join(QUOTA_MODES)
-            raise ConfigError(f"QueueGroupPlugin is {plugin}, not one of {known}")
-        settings = replace(settings, quotaPlugin=QUOTA_MODES[plugin.lower()])
-    return _numbers(settings, flags)
-
-
-def _kinds(jobs: JobSettings, environ: Mapping[str, str]) -> JobSettings:
-    """The enabled kinds by their keys, each once, and what PAI_ENV does to them (spec 8.4)."""
-    enabled = tuple(dict.fromkeys(ALIASES.get(each, each) for each in jobs.enabled))
-    for each in enabled:
-        if each not in INTEGRATIONS:
-            known = ", ".join(INTEGRATIONS)
-            raise ConfigError(f"jobs.enabled names {each}, not one of {known}")
-    if environ.get("PAI_ENV"):
-        jobs = replace(jobs, removeSuspendAnnotation=True, unitSuffixes=False)
-    return replace(jobs, enabled=enabled)
-
-
-def _numbers(settings: Settings, flags: Mapping[str, Any]) -> Settings:
-    """Flags of the manager that replace a single value."""
-    quota, api = settings.quota, settings.api
-    if flags.get("oversellrate") is not None:
-        rate = number(quota.oversellRate, flags["oversellrate"], "--oversellrate")
-        if not rate:
-            raise ConfigError("--oversellrate is 0, not a number above 0")
-        quota = replace(quota, oversellRate=rate)
-    if flags.get("preemptible") is not None:
-        quota = replace(quota, defaultPreemptible=flags["preemptible"])
-    if flags.get("qps") is not None:
-        api = replace(api, qps=number(api.qps, flags["qps"], "--qps"))
-    if flags.get("burst") is not None:
-        api = replace(api, burst=number(api.burst, flags["burst"], "--burst"))
-    return replace(settings, quota=quota, api=api)
-
-
-def default_policy(settings: Settings, flags: Mapping[str, Any], environ: Mapping[str, str]) -> str:
-    """The policy of Queues that name none (spec 10.5)."""
-    named = flags["default_queue_policy"] or settings.scheduling.defaultPolicy
-    if named:
-        if named not in POLICIES:
-            known = ", ".join(POLICIES)
-            raise ConfigError(f"the default queue policy is {named}, not one of {known}")
-        return str(named)
-    return "Block" if environ.get("StrictPriority", "").lower() in ON else "Priority"
-
-
-def read_file(path: str) -> object:
-    """The configuration file's YAML."""
-    try:
-        return yaml.safe_load(Path(path).read_text("utf-8"))
-    except (OSError, UnicodeDecodeError) as err:
-        raise ConfigError(f"{path} cannot be read: {err}") from err
-    except (yaml.YAMLError, RecursionError) as err:
-        raise ConfigError(f"{path} is no YAML: {' '.join(str(err).split())}") from err
 
 
 def start(settings: Settings, flags: Mapping[str, Any]) -> None:

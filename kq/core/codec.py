@@ -151,7 +151,7 @@ def template_of(template: Object) -> Template:
     return template_of_json(msgspec.json.encode(template))
 
 
-@lru_cache(8192)
+@lru_cache(2048)
 def template_of_json(wire: bytes) -> Template:
     """The same of its JSON: an object comes many times with the very same template."""
     body = msgspec.json.decode(wire)

@@ -1,4 +1,14 @@
-"""What stands for the job of a pod whose owners do not lead to it (spec 8.23)."""
+"""Whose a pod is: its owner, or what stands for its job if no owner leads there (spec 8.23)."""
+
+from functools import lru_cache
+
+from kq.core.model import Owner
+
+
+@lru_cache(8192)
+def controlled_by(api_version: str, kind: str, name: str, uid: str) -> Owner:
+    """An owner; the same object for all pods of a job, which come one after the other."""
+    return Owner(api_version, kind, name, uid, controller=True)
 
 
 def of_app(namespace: str, name: str) -> str:

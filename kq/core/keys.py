@@ -59,6 +59,7 @@ ENABLE_PREEMPTION = (
     "kube-queue/enable-queueunit-preemption",
 )
 RECLAIM = ("koord-queue/reclaim", "kube-queue/reclaim")
+QUEUE_ARGS = ("koord-queue/queue-args", "kube-queue/queue-args")
 SKIP_IMPOSSIBLE = ("koord-queue/skip-impossible", "kube-queue/skip-impossible")
 MAX_JOBS = ("koord-queue/max-jobs", "kube-queue/max-jobs")
 DEFAULT_POLICY = "koord-queue/default-policy"
@@ -66,6 +67,17 @@ COPIED = "koord-queue/copied"
 DEFECT = "koord-queue/defect"
 """On a unit: why its job cannot be counted, in the words of M16. What the pod sets say is not meant
 then, and this goes in the same write that corrects them."""
+
+USAGE_ANNOTATIONS = (
+    "alibabacloud.com/queue-used",
+    "alibabacloud.com/queue-self-used",
+    "alibabacloud.com/queue-children-used",
+    "alibabacloud.com/queue-guaranteed-used",
+    "alibabacloud.com/queue-self-guaranteed-used",
+    "alibabacloud.com/queue-children-guaranteed-used",
+)
+"""On a Queue: what its quota has in use (spec 3.10), all of it, its own units', its children's; and
+the same of units that nobody may preempt."""
 
 MANAGER_ONLY = frozenset(
     {

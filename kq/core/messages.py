@@ -52,6 +52,7 @@ M23 = (
 )
 M28 = "deactivated"
 M26 = "a suspend node cannot be released: node status is offloaded; resume it in Argo"
+M29 = "next try at the end of back-off"
 M30 = "waiting for the job's child JobSet"
 M34 = "Enqueued because the job was started anew"
 M32 = "waiting for pods of the last run to end"
@@ -159,6 +160,21 @@ def m16(key: str, value: object, wanted: str) -> str:
     return f"{key} is {value}, not {wanted}"
 
 
+def m17(check: str, wanted: str, pod_set: str, other: str, value: str) -> str:
+    """Two want different things of the same pods (spec 14.10)."""
+    return f"admission check {check} wants {wanted} on pod set {pod_set}, but {other} sets {value}"
+
+
+def m17_unknown(check: str, pod_set: str) -> str:
+    """There are no such pods (spec 14.10)."""
+    return f"admission check {check} names unknown pod set {pod_set}"
+
+
+def m20(kind: str, check: str) -> str:
+    """Pods of that kind take nothing (spec 8.9)."""
+    return f"{kind} has no place for podSetUpdates of admission check {check}"
+
+
 def m18(job: str) -> str:
     """The consumer is in another namespace."""
     return f"consumer {job} is in another namespace"
@@ -177,6 +193,15 @@ def m21(job: str) -> str:
 def m22(queue: str) -> str:
     """The Queue is stopped."""
     return f"queue {queue} is stopped"
+
+
+def over_quota(job: str, level: str, missing: Sequence[Missing]) -> str:
+    """A job was scaled up although there was no room (spec 9.17)."""
+    listed = "; ".join(
+        f"{format_amount(name, need)} {name} requested, max is {format_amount(name, limit)}"
+        for name, need, limit in _plain(missing)
+    )
+    return f"{job} was scaled up, so quota {level} is above its max: {listed}; nothing starts there"
 
 
 def m24(quota: str) -> str:

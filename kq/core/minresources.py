@@ -7,12 +7,13 @@ from typing import Final
 from kq.core.keys import MIN_RESOURCES
 from kq.core.messages import m16
 from kq.core.plaintext import read_plain
-from kq.core.resources import Resources, parse_resources
+from kq.core.resources import ZERO, Resources, parse_resources
 from kq.errors import DecodeError
 
 WANTED: Final = "a map of quantities"
 EXAMPLE: Final = '{"cpu": "2", "memory": "4Gi"}'
 """For R5."""
+WORKFLOW: Final = "Workflow"
 _SHOWN = 64
 
 
@@ -26,6 +27,28 @@ def min_resources(annotations: Mapping[str, str]) -> Resources | None:
     if isinstance(read, str):
         raise DecodeError(read)
     return read
+
+
+def least_of(kind: str, annotations: Mapping[str, str]) -> Resources:
+    """What a job of that kind counts for at least, whatever its pods ask (spec 8.16).
+
+    Nothing for a Workflow, whose one pod set is made of it, nor for what cannot be read.
+    """
+    if kind == WORKFLOW:
+        return ZERO
+    try:
+        return min_resources(annotations) or ZERO
+    except DecodeError:
+        return ZERO
+
+
+def wrong_with(annotations: Mapping[str, str]) -> str | None:
+    """What is wrong with the annotation in the words of M16; None if it can be read."""
+    try:
+        min_resources(annotations)
+    except DecodeError as err:
+        return str(err)
+    return None
 
 
 @lru_cache(1024)

@@ -4,12 +4,13 @@ Each is a frozen view of one object: what decisions read, nothing else. Views ar
 and never changed; `replace()` (msgspec.structs) makes another one.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
 
 import msgspec
 
+from kq.core.checks import Answer
 from kq.core.kinds import ResourceKind
 from kq.core.resources import Resources
 
@@ -64,7 +65,7 @@ class Owner(msgspec.Struct, frozen=True, gc=False):
     controller: bool = False
 
 
-class Template(msgspec.Struct, frozen=True):
+class Template(msgspec.Struct, frozen=True, gc=False):
     """A pod template, slim (spec 2.12): its canonical JSON, and what is read of it.
 
     `request` is that of one pod (spec 12.1-12.3), `defect` says in the words of M16 why it cannot
@@ -80,7 +81,7 @@ class Template(msgspec.Struct, frozen=True):
     preemption_policy: str = ""
 
 
-class PodSet(msgspec.Struct, frozen=True):
+class PodSet(msgspec.Struct, frozen=True, gc=False):
     """The pods of one role. `wanted` is the count by the job's spec alone, before what has ended.
 
     `path` leads to the map inside the job that has labels and annotations of its pods (empty in a
@@ -95,7 +96,7 @@ class PodSet(msgspec.Struct, frozen=True):
     path: tuple[str | int, ...] = ()
 
 
-class Grant(msgspec.Struct, frozen=True):
+class Grant(msgspec.Struct, frozen=True, gc=False):
     """Replicas of a pod set that may run; `resources` is the total of all its replicas.
 
     `reclaim`: so many of them are asked back (spec 13.5, 13.13).
@@ -135,7 +136,7 @@ class Consumer(msgspec.Struct, frozen=True, gc=False):
     uid: str = ""
 
 
-class QueueUnit(msgspec.Struct, frozen=True, kw_only=True):
+class QueueUnit(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One job's place in a queue. `phase` is None for one that kq does not know (spec 9.3)."""
 
     namespace: str
@@ -169,6 +170,7 @@ class QueueUnit(msgspec.Struct, frozen=True, kw_only=True):
     """For so long earlier runs were admitted."""
     requeue: Requeue | None = None
     conditions: tuple[Condition, ...] = ()
+    checks: tuple[Answer, ...] = ()
     defect: str | None = None
     key: str = ""
     """`namespace/name`; made once, as many indexes hold it."""
@@ -197,6 +199,10 @@ class QueueUnit(msgspec.Struct, frozen=True, kw_only=True):
         return next((each for each in self.conditions if each.type == type_), None)
 
 
+UNTOLD = -1
+"""A count that the status of a Queue does not say yet."""
+
+
 class Queue(msgspec.Struct, frozen=True, kw_only=True):
     """A named line of units with one policy; `stopped` follows spec.stopPolicy."""
 
@@ -212,9 +218,12 @@ class Queue(msgspec.Struct, frozen=True, kw_only=True):
     priority: int = 0
     stop_policy: str = "None"
     conditions: tuple[Condition, ...] = ()
-    counts: tuple[int, int, int] = (0, 0, 0)
+    counts: tuple[int, int, int] = (UNTOLD, UNTOLD, UNTOLD)
     items: tuple[tuple[str, str, int, int], ...] = ()
     usage: Mapping[str, str] = {}
+    generation: int = 0
+    """The version of its spec; `observed` is the one that its status is about."""
+    observed: int = 0
 
     @property
     def key(self) -> str:
@@ -255,7 +264,7 @@ class NamespaceView(msgspec.Struct, frozen=True, kw_only=True):
     namespace: str = ""
 
 
-class PodView(msgspec.Struct, frozen=True, kw_only=True):
+class PodView(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A pod: whose it is, what it asks, whether it is live."""
 
     namespace: str
@@ -277,7 +286,7 @@ class PodView(msgspec.Struct, frozen=True, kw_only=True):
         return self.phase not in ("Succeeded", "Failed")
 
 
-class JobView(msgspec.Struct, frozen=True, kw_only=True):
+class JobView(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A job of any kind, seen through one lens.
 
     `suspended` is whether its hold is on, `managed_by_other` spec 5.7, `has_run` whether it ever
@@ -318,6 +327,10 @@ class JobView(msgspec.Struct, frozen=True, kw_only=True):
     queuing: bool | None = None
     pods_of: str = ""
     ends_with: str = ""
+    unknown_state: str = ""
+    """What its operator says of it, if that is no word that kq knows (spec 8.6)."""
+    takes_updates: bool = True
+    """Its pod templates take what admission checks want added, while it is held (spec 8.9)."""
     note: str = ""
     """What its state says beside, for the unit's message (a RayJob's ValidationFailed)."""
     chores: tuple[Chore, ...] = ()
@@ -342,7 +355,3 @@ class JobView(msgspec.Struct, frozen=True, kw_only=True):
     def controller(self) -> Owner | None:
         """The owner that made it, if one did."""
         return next((each for each in self.owners if each.controller), None)
-
-
-PodSetUpdates = Sequence[Mapping[str, object]]
-"""What admission checks want added to pod templates, by pod set (spec 14.10)."""

@@ -35,3 +35,17 @@ class TakingOptions:
     """For so long after a grant it is safe."""
     preemptible: bool = True
     """Whether jobs that say nothing of it may lose theirs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetryOptions:
+    """When a candidate that lacks quota is tried again (spec 10.18-10.22)."""
+
+    backs_off: bool = False
+    """Not before its back-off ends; else at every wake of its Queue."""
+    initial: timedelta = timedelta(seconds=1)
+    """The back-off after the first failure; twice as long each time."""
+    longest: timedelta = timedelta(seconds=20)
+    """No back-off is longer."""
+    strict: bool = False
+    """Whatever is given back ends the back-offs of all that it concerns (StrictConsistency)."""

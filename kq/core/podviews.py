@@ -9,7 +9,7 @@ import msgspec
 from kq.core import codec, keys
 from kq.core.codec import mapping
 from kq.core.demand import demand_of_pod
-from kq.core.holders import of_app, of_unit
+from kq.core.holders import controlled_by, of_app, of_unit
 from kq.core.kinds import POD
 from kq.core.model import Owner, PodView
 from kq.core.podrequests import pod_request
@@ -118,13 +118,11 @@ def _owner_of(meta: _Meta) -> Owner | None:
     """Its controller; of a pod whose Job was deleted without it, the Job that it was of."""
     found = next((each for each in meta.ownerReferences or () if each.controller), None)
     if found is not None:
-        return Owner(
-            share(found.apiVersion), share(found.kind), found.name, found.uid, controller=True
-        )
+        return controlled_by(share(found.apiVersion), share(found.kind), found.name, found.uid)
     labels = meta.labels or {}
     uid = labels.get(JOB_UID)
     name = labels.get(JOB_NAME, "")
-    return Owner("batch/v1", "Job", name, uid, controller=True) if uid else None
+    return controlled_by("batch/v1", "Job", name, uid) if uid else None
 
 
 def _holder(meta: _Meta) -> str:

@@ -1,8 +1,7 @@
 """QueueUnits as they nearly always are: read in one pass into types, ten times as fast as a map.
 
-Whatever is not of these types raises msgspec.ValidationError; `kq.core.views` then reads it part
-by part. What is equal in many units (templates, amounts) is found by its bytes: the API server
-sends equal values as equal bytes.
+What is not of these types raises msgspec.ValidationError; `kq.core.views` then reads it by parts.
+What is equal in many units is found by its bytes: the API server sends equal values as equal bytes.
 """
 
 from collections.abc import Callable
@@ -12,6 +11,7 @@ from typing import Any
 import msgspec
 
 from kq.core import codec
+from kq.core.checks import answers_of_json
 from kq.core.model import Condition, Consumer, Grant, Phase, PodSet, QueueUnit, Requeue
 from kq.core.resources import Resources, parse_resources
 from kq.core.shared import share
@@ -130,6 +130,7 @@ class StatusWire(msgspec.Struct, frozen=True, gc=False):
     accumulatedPastExecutionTimeSeconds: int | None = None
     requeueState: RequeueWire | None = None
     conditions: list[ConditionWire] | None = None
+    admissionChecks: msgspec.Raw = NOTHING
 
 
 class UnitWire(msgspec.Struct, frozen=True, gc=False):
@@ -147,9 +148,13 @@ read: Callable[[bytes], UnitWire] = msgspec.json.Decoder(UnitWire).decode
 def view(wire: UnitWire) -> QueueUnit:
     """A unit in the form that kq itself writes."""
     meta, spec, status = wire.metadata, wire.spec, wire.status
-    pod_sets = tuple(map(_pod_set, spec.podSet))
+    # Texts that a unit has several times are kept once: most bytes of a view are texts.
+    own = {meta.name: meta.name}
+    consumer = _consumer(spec.consumerRef, own)
+    pod_sets = tuple([_pod_set(each, own) for each in spec.podSet])
     phase = status.phase or ""
     namespace = share(meta.namespace or "")
+    owner = (meta.ownerReferences[0].uid or "") if meta.ownerReferences else ""
     return QueueUnit(
         namespace=namespace,
         name=meta.name,
@@ -159,8 +164,8 @@ def view(wire: UnitWire) -> QueueUnit:
         deleting=bool(meta.deletionTimestamp),
         labels=share(meta.labels or {}),
         annotations=codec.kept_annotations(meta.annotations),
-        owner_uid=(meta.ownerReferences[0].uid or "") if meta.ownerReferences else "",
-        consumer=_consumer(spec.consumerRef),
+        owner_uid=own.get(owner, owner),
+        consumer=consumer,
         priority=spec.priority,
         priority_class=spec.priorityClassName or "",
         queue=share(spec.queue or ""),
@@ -180,29 +185,30 @@ def view(wire: UnitWire) -> QueueUnit:
         past_seconds=status.accumulatedPastExecutionTimeSeconds or 0,
         requeue=_requeue(status.requeueState),
         conditions=tuple(_condition(each) for each in status.conditions or () if each.type),
+        checks=answers_of_json(bytes(status.admissionChecks)),
         key=f"{namespace}/{meta.name}",
         defect=next((each.template.defect for each in pod_sets if each.template.defect), None),
     )
 
 
-def _consumer(wire: ConsumerWire) -> Consumer | None:
+def _consumer(wire: ConsumerWire, own: Texts) -> Consumer | None:
     """The job that is named; None if none is."""
     if not wire.name:
         return None
     return Consumer(
         share(wire.apiVersion or ""),
         share(wire.kind or ""),
-        wire.name,
+        own.setdefault(wire.name, wire.name),
         share(wire.namespace or ""),
-        wire.uid or "",
+        own.setdefault(wire.uid or "", wire.uid or ""),
     )
 
 
-def _pod_set(wire: PodSetWire) -> PodSet:
+def _pod_set(wire: PodSetWire, own: Texts) -> PodSet:
     """One pod set."""
     count = 1 if wire.count is None else max(0, wire.count)
     return PodSet(
-        name=share(wire.name or "main"),
+        name=own.get(wire.name or "main") or share(wire.name or "main"),
         count=count,
         wanted=count,
         template=codec.template_of_json(bytes(wire.template)),

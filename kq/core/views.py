@@ -10,8 +10,10 @@ from typing import Any
 import msgspec
 
 from kq.core import codec, unitread
+from kq.core.checks import answers
 from kq.core.codec import integer, listed, mapping
 from kq.core.model import (
+    UNTOLD,
     Consumer,
     Grant,
     NamespaceView,
@@ -83,6 +85,7 @@ def unit_of_any_form(raw: bytes) -> QueueUnit:
         past_seconds=integer(status.get("accumulatedPastExecutionTimeSeconds")) or 0,
         requeue=_requeue(status.get("requeueState")),
         conditions=codec.conditions(status.get("conditions")),
+        checks=answers(status.get("admissionChecks")),
         defect=defect,
     )
 
@@ -98,7 +101,8 @@ def queue(raw: bytes) -> Queue:
         if key.startswith(("koord-queue/", "kube-queue/"))
     }
     counts = [
-        integer(status.get(f"{each}Units")) or 0 for each in ("pending", "reserving", "admitted")
+        integer(status.get(f"{each}Units", UNTOLD)) or 0
+        for each in ("pending", "reserving", "admitted")
     ]
     active = mapping(status, "queueItemDetails").get("active")
     return Queue(
@@ -123,6 +127,8 @@ def queue(raw: bytes) -> Queue:
             if isinstance(each, Mapping)
         ),
         usage=codec.strings(status.get("usage")),
+        generation=integer(meta.get("generation")) or 0,
+        observed=integer(status.get("observedGeneration")) or 0,
     )
 
 

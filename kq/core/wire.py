@@ -28,14 +28,16 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     priority: int | None
     priority_class: str
     pod_sets: tuple[PodSet, ...]
+    least: Resources = ZERO
+    """What it asks for at least (spec 8.16)."""
 
 
-def total_request(pod_sets: Sequence[PodSet]) -> Resources:
-    """Σ count × request of one pod (spec 12.4)."""
+def total_request(pod_sets: Sequence[PodSet], least: Resources = ZERO) -> Resources:
+    """Σ count × request of one pod (spec 12.4), of each resource at least so much."""
     total = ZERO
     for each in pod_sets:
         total = total + each.template.request.times(each.count)
-    return Resources.of(dict(total.items()))
+    return Resources.of(dict(total.maximum(least).items()))
 
 
 def copied_labels(job: JobView) -> dict[str, str]:
@@ -58,7 +60,7 @@ def new_unit(
     name: str, job: JobView, wanted: Wanted, active: bool, longest_seconds: int | None = None
 ) -> dict[str, Any]:
     """The unit of a job, as it is created; the API server drops a status."""
-    total = total_request(wanted.pod_sets).to_wire()
+    total = total_request(wanted.pod_sets, wanted.least).to_wire()
     spec: dict[str, Any] = {
         "consumerRef": {
             "apiVersion": job.kind.api_version,
@@ -119,6 +121,16 @@ def pod_sets_to_wire(pod_sets: Sequence[PodSet]) -> list[dict[str, Any]]:
             entry["minCount"] = each.min_count
         sets.append(entry)
     return sets
+
+
+def reclaimable_pods(pod_sets: Sequence[PodSet]) -> dict[str, Any]:
+    """What a status patch says of pods that have ended for good (spec 2.2)."""
+    ended = [
+        {"name": each.name, "count": each.wanted - each.count}
+        for each in pod_sets
+        if each.wanted > each.count
+    ]
+    return {"reclaimablePods": ended or None}
 
 
 def grants_for(pod_sets: Sequence[PodSet]) -> tuple[Grant, ...]:

@@ -52,6 +52,19 @@ class ReleaseJob(msgspec.Struct, frozen=True):
     released_at: str
 
 
+class AddToPods(msgspec.Struct, frozen=True):
+    """Put what a unit's checks want into the pod templates of a job, before it is let go (8.9)."""
+
+    job: JobView
+    unit: QueueUnit
+
+
+class TakeFromPods(msgspec.Struct, frozen=True):
+    """Take that out of them again (spec 8.9)."""
+
+    job: JobView
+
+
 class LetEnd(msgspec.Struct, frozen=True):
     """Take the hold off a job that will end without a pod; no release (spec 8.15a)."""
 
@@ -95,6 +108,14 @@ class TellUnit(msgspec.Struct, frozen=True):
     message: str
 
 
+class TellQueue(msgspec.Struct, frozen=True):
+    """A Warning on the Queue in which the unit stands."""
+
+    unit: QueueUnit
+    reason: str
+    message: str
+
+
 class LookAgain(msgspec.Struct, frozen=True):
     """Nothing now, but after that many seconds."""
 
@@ -110,9 +131,12 @@ Action = (
     | ReleaseJob
     | PatchJob
     | LetEnd
+    | AddToPods
+    | TakeFromPods
     | ShowWaiting
     | FreeNodes
     | TellJob
     | TellUnit
+    | TellQueue
     | LookAgain
 )

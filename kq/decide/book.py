@@ -13,27 +13,22 @@ import msgspec
 
 from kq.core import wire
 from kq.core.model import JobView, NamespaceView, Phase, PodView, Queue, QueueUnit
-from kq.core.options import TakingOptions
+from kq.core.options import RetryOptions, TakingOptions
 from kq.core.plugins import Level, OrderKey, PolicyMaker, Problem, QuotaPlugin
 from kq.decide import standing as stand
 from kq.decide.accounts import Accounts
-from kq.decide.charge import all_run, request_of
+from kq.decide.causes import is_easier_victim
+from kq.decide.charge import all_run, asked_by
 from kq.decide.claims import claim_of, departed
-from kq.decide.jobs import (
-    JobIndex,
-    JobKey,
-    holder_of,
-    is_queued,
-    job_key,
-    named_job,
-)
-from kq.decide.kin import is_made_by_owner, owner_of
+from kq.decide.jobs import JobIndex, holder_of, is_queued, job_key, named_job
+from kq.decide.kin import JobKey, is_made_by_owner, owner_of
 from kq.decide.ledger import Ledger, Sending, is_same_version
 from kq.decide.lines import Lines
 from kq.decide.places import Place, Places, told_by
-from kq.decide.queuesettings import waits_for_pods
+from kq.decide.queuesettings import rules, waits_for_pods
+from kq.decide.retry import has_gained
 from kq.decide.standing import Candidate, KeptBack, Standing, Surroundings
-from kq.decide.takings import Takings, is_easier_victim
+from kq.decide.takings import Takings
 from kq.decide.turns import turn_of
 from kq.decide.usage import UsageIndex
 
@@ -52,8 +47,9 @@ class Book:
         kinds: Collection[str],
         counts_foreign: bool = False,
         taking: TakingOptions | None = None,
+        retry: RetryOptions | None = None,
     ) -> None:
-        self.lines = Lines(policies, default_policy)
+        self.lines = Lines(policies, default_policy, retry or RetryOptions())
         self._namespaces: dict[str, NamespaceView] = {}
         self._standings: dict[str, Standing] = {}
         self._woken: set[str] = set()
@@ -111,6 +107,7 @@ class Book:
                 self._job_changed(view.uid, key)
             case Queue():
                 self.queues.pop(view.name, None)
+                self.takings.draining.saw(view.name, None)
                 self.lines.forget(view.name)
                 self._restand(self.places.at_queue(view.name))
             case NamespaceView():
@@ -173,11 +170,12 @@ class Book:
         if structure_changed:
             self._restand(self.units)
             self._recharge({*map(holder_of, self.units.values()), *self.jobs.owners()})
-        self._woken.update(self.places.sharing(fallen, quotas.ancestry))
+        self._released(fallen)
         for name, waiting in self.places.lists():
-            drawn_on = {shape.quota for shape in waiting.shapes()}
-            if any(old.chain(each) != quotas.chain(each) for each in drawn_on):
+            chains = {each: (old.chain(each), quotas.chain(each)) for each in waiting.quotas()}
+            if any(before != after for before, after in chains.values()):
                 self._woken.add(name)
+                waiting.end_back_offs({each for each in chains if has_gained(*chains[each])})
 
     def expect(self, uid: str, place: Place) -> None:
         """The unit of that job is about to be made: nobody behind it takes what is its (10.4)."""
@@ -196,25 +194,30 @@ class Book:
             self.lines.forget(queue)
             self.takings.settle(queue, None)
             return []
+        waiting.rouse(now)
         taking = self.takings.begin(known, waiting, now)
         outcome = self.lines.run(
             known,
             self.places,
             self.usage,
+            now=now,
             chain_of=self._chain,
             is_there=self.units.__contains__,
-            unready=lambda: self._has_unready(queue),
+            unready=lambda: self._unready(queue),
             taking=taking,
         )
         if outcome is None:
             return []
         granted = [self._grant(place, now) for place in outcome.granted]
         self.takings.settle(queue, taking, [each.key for each in granted])
-        for shape in waiting.shapes():
-            for place in shape.untold():
-                waiting.tell(place, shape.verdict(place))
-                self._to_tell[place[2]] = None
+        self._to_tell |= {place[2]: None for place in waiting.tell_news()}
         return granted
+
+    def next_look(self, queue: str) -> datetime | None:
+        """When a protection or a back-off ends for which somebody in the Queue waits (10.15)."""
+        waiting = self.places.waiting(queue)
+        ends = (self.takings.next_look(queue), waiting.next_end if waiting else None)
+        return min((each for each in ends if each is not None), default=None)
 
     def take_woken(self) -> list[str]:
         """Queues to be looked at since the last call, in the order of spec 10.17."""
@@ -228,7 +231,7 @@ class Book:
         return sorted(
             woken,
             key=lambda name: turn_of(
-                name, self.queues[name].priority, self.places, self.quotas, self.usage
+                self.queues[name], self.places.waiting(name), self.quotas, self.usage
             ),
         )
 
@@ -305,6 +308,8 @@ class Book:
         self.takings.saw_unit(key, unit)
         if old is not None:
             self.jobs.drop_unit(old)
+            if unit is None or unit.grants != old.grants:
+                self._wake_if_awaited(old)
         if unit is None:
             self._leave(key)
         else:
@@ -318,14 +323,19 @@ class Book:
         if old is None or unit is None or holder_of(old) != holder_of(unit):
             for each in both:
                 self._restand_namesakes(holder_of(each), named_job(each))
+        self._pods_moved()
 
     def _job_changed(self, uid: str, key: JobKey | None = None) -> None:
         self._recharge([uid])
         for unit in self.jobs.units_of(uid):
-            queue = self.queues.get(self.queue_of(unit.key) or "")
-            if unit.holds_quota and queue is not None and waits_for_pods(queue):
-                self._woken.add(queue.name)
+            self._wake_if_awaited(unit)
         self._restand_namesakes(uid, key or self.jobs.key_of(uid))
+
+    def _wake_if_awaited(self, unit: QueueUnit) -> None:
+        """Its Queue, if others wait there for all pods of those who hold grants (spec 10.13)."""
+        queue = self.queues.get(self.queue_of(unit.key) or "")
+        if unit.holds_quota and queue is not None and waits_for_pods(queue):
+            self._woken.add(queue.name)
 
     def _restand_namesakes(self, uid: str, key: JobKey | None) -> None:
         """All units of one job, those that only name it included."""
@@ -335,9 +345,13 @@ class Book:
     def _queue_changed(self, queue: Queue) -> None:
         old = self.queues.get(queue.name)
         self.queues[queue.name] = queue
-        if old is not None and _rules(old) == _rules(queue):
+        if old is not None and rules(old) == rules(queue):
             return
         units = self.places.at_queue(queue.name)
+        if self.takings.draining.saw(queue.name, queue):
+            held = [self.units[key] for key in units if self.units[key].holds_quota]
+            for quota in {stand.quota_of(each, self.around) for each in held}:
+                self._freed(quota)
         if old is not None and self.lines.policy(old) != self.lines.policy(queue):
             for key in units:
                 self.places.drop(key)
@@ -353,8 +367,12 @@ class Book:
 
     def _freed(self, quota: str | None) -> None:
         if quota:
-            ancestry = self.quotas.ancestry
-            self._woken.update(self.places.sharing(ancestry(quota), ancestry))
+            self._released(self.quotas.ancestry(quota))
+
+    def _released(self, levels: Iterable[str]) -> None:
+        names = self.places.sharing(levels, self.quotas.ancestry)
+        self._woken.update(names)
+        self.lines.released(map(self.places.waiting, names))
 
     def _restand(self, keys: Iterable[str]) -> None:
         """Look anew at where units stand."""
@@ -370,7 +388,7 @@ class Book:
             policy = self.lines.policy(self.queues[standing.queue])
             order, request = (
                 policy.order_key(unit),
-                request_of(unit.pod_sets, standing.quota, self.quotas),
+                asked_by(unit, standing.quota, self.quotas),
             )
             rank = policy.rank(order)
             place = Place(standing.queue, order, standing.quota, request, rank)
@@ -394,16 +412,13 @@ class Book:
         chain = self.quotas.chain(quota)
         return () if isinstance(chain, Problem) else chain
 
-    def _has_unready(self, queue: str) -> bool:
-        """Whether a unit of the Queue holds grants without all of its pods running (10.13)."""
+    def _unready(self, queue: str) -> list[QueueUnit]:
+        """Units of the Queue that hold grants without all of their pods running (10.13)."""
         units = (self.units.get(key) for key in self.places.at_queue(queue))
-        return any(
-            unit.holds_quota and not all_run(unit, self.jobs.pods(holder_of(unit)))
+        return [
+            unit
             for unit in units
             if unit is not None
-        )
-
-
-def _rules(queue: Queue) -> tuple[object, ...]:
-    """What of a Queue decides."""
-    return (queue.policy, queue.priority, queue.stop_policy, queue.annotations, queue.deleting)
+            and unit.holds_quota
+            and not all_run(unit, self.jobs.pods(holder_of(unit)))
+        ]

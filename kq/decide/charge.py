@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from kq.core.keys import MAX_JOBS
+from kq.core.minresources import least_of
 from kq.core.model import Grant, PodSet, QueueUnit
 from kq.core.plugins import QuotaCharges
 from kq.core.resources import ZERO, Resources
@@ -23,12 +24,30 @@ def request_of(pod_sets: Sequence[PodSet], quota: str, charges: QuotaCharges) ->
     return Resources.of(dict(total.items()))
 
 
+def asked_by(unit: QueueUnit, quota: str, charges: QuotaCharges) -> Resources:
+    """What a unit asks of the quota: what its pods do, but not less than its job says (8.16)."""
+    total = request_of(unit.pod_sets, quota, charges)
+    return at_least(total, _least(unit), quota, charges)
+
+
+def at_least(total: Resources, least: Resources, quota: str, charges: QuotaCharges) -> Resources:
+    """Of each resource not less than that."""
+    if least.is_zero:
+        return total
+    return Resources.of(dict(total.maximum(charges.of_pods(quota, least)).items()))
+
+
+def _least(unit: QueueUnit) -> Resources:
+    return least_of(unit.consumer.kind if unit.consumer else "", unit.annotations)
+
+
 def charge_of(
     unit: QueueUnit, pods: PodGroup | None, quota: str, charges: QuotaCharges
 ) -> Resources:
     """What the unit has in use: per pod set the larger of its grant and its live pods.
 
-    Without grants its live pods alone count. Pods of no known pod set are counted as they are.
+    Without grants its live pods alone count. Pods of no known pod set are counted as they are. With
+    grants it is not less than what its job says.
     """
     grants = {grant.name: grant for grant in _held(unit)}
     live = dict(pods.by_pod_set) if pods else {}
@@ -44,6 +63,7 @@ def charge_of(
     for name in grants.keys() | live.keys():
         granted = _granted(unit, grants.get(name), quota, charges)
         total = total + granted.maximum(charges.of_pods(quota, live.get(name, ZERO)))
+    total = at_least(total, _least(unit) if grants else ZERO, quota, charges)
     return Resources.of(dict(total.items()))
 
 
@@ -52,7 +72,9 @@ def all_run(unit: QueueUnit, pods: PodGroup | None) -> bool:
     if len(unit.pod_sets) == 1:
         started = pods.started_in_all if pods else 0
         return started >= sum(grant.replicas for grant in unit.grants)
-    by_pod_set = pods.started if pods else {}
+    by_pod_set = dict(pods.started) if pods else {}
+    if SUBMITTER not in by_pod_set:
+        by_pod_set[SUBMITTER] = by_pod_set.get("", 0)
     return all(by_pod_set.get(grant.name, 0) >= grant.replicas for grant in unit.grants)
 
 

@@ -6,17 +6,21 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from kq.core.messages import Reason, m8, m9, m11
+from kq.core.messages import S1, Reason, m8, m9, m11
 from kq.core.plugins import LOW, Blocking, Level, OrderKey, Problem, QueuePolicy
 from kq.core.resources import Resources
-from kq.decide.fit import Shortage, shortage
+from kq.decide.fit import Shortage, beside, shortage
 from kq.decide.places import Place
+from kq.decide.retry import Failure, in_back_off
 from kq.decide.taking import Taking
 from kq.decide.usage import Trial, UsageIndex
 from kq.decide.waiting import Shape, WaitingList
 
 Barrier = tuple[int, Resources]
 """Of one that does not fit: its rank, and what it asks."""
+
+UNTRIED = Problem(Reason.PENDING, S1)
+"""What those are told whom a pass does not come to (spec 10.12)."""
 
 
 @dataclass(slots=True)
@@ -28,6 +32,8 @@ class Outcome:
     barriers: dict[str, Barrier] = field(default_factory=dict)
     """By quota: the first that does not fit, be it there or only expected."""
     failed: int = 0
+    failures: list[Failure] = field(default_factory=list)
+    """Those who are to be in back-off, where there is such a thing (spec 10.19)."""
     goes_on_after: OrderKey | None = None
     """The last that was tried of a list that was cut short (spec 10.12)."""
 
@@ -36,8 +42,8 @@ class Line(msgspec.Struct, frozen=True):
     """What a cycle looks at: a Queue's candidates, its policy, and the quotas' chains.
 
     `depth`: only so many candidates are tried (spec 10.12), of the last rank those behind `after`.
-    `one_at_a_time`: nobody starts while pods of another are not all running; `unready` says that
-    there is such a one already (spec 10.13).
+    `one_at_a_time`: nobody starts while pods of others, the `unready`, do not all run (10.13).
+    `backs_off`: who lacks quota is not tried again at once (spec 10.19).
     """
 
     queue: str
@@ -50,7 +56,8 @@ class Line(msgspec.Struct, frozen=True):
     depth: int | None = None
     after: OrderKey | None = None
     one_at_a_time: bool = False
-    unready: bool = False
+    unready: Sequence[OrderKey] = ()
+    backs_off: bool = False
     taking: Taking | None = None
     """What is taken back from others, where anybody may take something (spec 13)."""
 
@@ -60,17 +67,23 @@ def run_cycle(line: Line, usage: UsageIndex) -> Outcome:
 
     `usage` stays as it is: the grants are counted on a trial of it.
     """
-    return _Pass(line, usage).run()
+    return run_on(line, Trial(usage))
+
+
+def run_on(line: Line, trial: Trial) -> Outcome:
+    """The same on a trial that may have grants already, and has those of the pass afterwards."""
+    return _Pass(line, trial).run()
 
 
 class _Pass:
     """One pass over a line."""
 
-    def __init__(self, line: Line, usage: UsageIndex) -> None:
+    def __init__(self, line: Line, trial: Trial) -> None:
         self._line = line
-        self._trial = Trial(usage)
+        self._trial = trial
         self._outcome = Outcome()
-        self._taken = line.unready
+        self._turn_taken = False
+        """Whether one starts, or has others make room, who is to be the next."""
         self._limit: OrderKey | None = None
         """The last that is tried."""
 
@@ -81,13 +94,20 @@ class _Pass:
             place, number, index, shape = heapq.heappop(heap)
             if isinstance(shape, Place):
                 self._set_aside(shape)
-            elif (
-                (self._starts(place, shape) or place in shape.promised)
-                and index + 1 < len(shape.line)
-                and self._is_tried(shape.line[index + 1])
-            ):
+                continue
+            goes_on = self._starts(place, shape) or place in shape.promised
+            if not goes_on or index + 1 == len(shape.line):
+                continue
+            if self._is_tried(shape.line[index + 1]):
                 heapq.heappush(heap, (shape.line[index + 1], number, index + 1, shape))
+            else:
+                self._leave(shape)
         return self._outcome
+
+    def _leave(self, shape: Shape) -> None:
+        """Those behind the last that is tried; a pass that goes on with them tells them more."""
+        if self._outcome.goes_on_after is None:
+            shape.judge(None, UNTRIED, UNTRIED)
 
     def _heap(self) -> list[tuple[OrderKey, int, int, Shape | Place]]:
         """The head of every shape that is tried, and all that are expected."""
@@ -110,6 +130,8 @@ class _Pass:
         """The same where only the first so many are tried."""
         line = self._line
         tried = line.waiting.first(depth + 1, line.after)
+        if not tried:
+            return
         limit = tried[min(depth, len(tried)) - 1]
         goes_on = len(tried) > depth and line.policy.rank(limit) == LOW
         # What one of them waits for has to stay set aside while those behind the cut are tried.
@@ -117,8 +139,12 @@ class _Pass:
         self._outcome.goes_on_after = self._limit if goes_on else None
         for number, shape in shapes.items():
             begin = shape.begin(line.after)
-            if begin < len(shape.line) and self._is_tried(shape.line[begin]):
+            if begin == len(shape.line):
+                continue
+            if self._is_tried(shape.line[begin]):
                 yield shape.line[begin], number, begin, shape
+            else:
+                self._leave(shape)
 
     def _is_tried(self, place: OrderKey) -> bool:
         return self._limit is None or place <= self._limit
@@ -128,7 +154,7 @@ class _Pass:
         chain, quota = self._line.chain_of(expected.quota), expected.quota
         if shortage(chain, expected.request, self._trial.used) is None:
             self._trial.grant([level.name for level in chain], expected.request)
-            self._taken = True
+            self._turn_taken = True
         else:
             rank = self._line.policy.rank(expected.order)
             self._outcome.barriers.setdefault(quota, (rank, expected.request))
@@ -144,29 +170,44 @@ class _Pass:
         if short is None and self._line.taking is not None:
             short = self._line.taking.shortage(place, chain, shape.request, self._trial.used)
         if short is not None:
-            self._judge(place, shape, short)
             if blocking is Blocking.FREE and not short.impossible:
                 self._take(place, shape, chain)
+            self._judge(place, shape, short)
             return False
         if blocking is Blocking.BESIDE and not self._fits_beside(shape, chain):
             self._keep(shape, Problem(Reason.BLOCKED, m11(shape.quota)))
             return False
-        if self._line.one_at_a_time and self._taken:
-            self._keep(shape, Problem(Reason.PODS, m9(self._line.queue)))
+        if self._must_wait():
+            if not self._displace(place, shape, chain):
+                self._keep(shape, Problem(Reason.PODS, m9(self._line.queue)))
             return False
-        self._taken = True
+        self._turn_taken = True
         self._trial.grant([level.name for level in chain], shape.request)
         self._outcome.granted.append(place)
         return True
 
     def _take(self, place: OrderKey, shape: Shape, chain: Sequence[Level]) -> None:
         """Others may have to make room for it; not where it could not start beside its line."""
-        taking, line = self._line.taking, self._line
-        if taking is None or (line.one_at_a_time and self._taken):
-            return
-        waits = taking.take(place, chain, shape.request, self._trial.used)
+        taking = self._line.taking
+        if taking is not None and not self._must_wait():
+            waits = taking.take(place, chain, shape.request, self._trial.used)
+            if waits is not None:
+                shape.promised[place] = waits
+
+    def _must_wait(self) -> bool:
+        """Whether pods of another have to run before the next one starts (spec 10.13)."""
+        return self._line.one_at_a_time and (self._turn_taken or bool(self._line.unready))
+
+    def _displace(self, place: OrderKey, shape: Shape, chain: Sequence[Level]) -> bool:
+        """One that fits has those make way that hold its Queue up and come after it (13.12)."""
+        taking, unready = self._line.taking, self._line.unready
+        if taking is None or self._turn_taken or any(each < place for each in unready):
+            return False
+        waits = taking.displace(place, chain, shape.request, self._trial.used, unready)
         if waits is not None:
-            shape.promised[place] = waits
+            self._turn_taken, shape.promised[place] = True, waits
+            self._outcome.failed += 1
+        return waits is not None
 
     def _blocking(self, shape: Shape) -> Blocking:
         barrier = self._outcome.barriers.get(shape.quota)
@@ -184,11 +225,7 @@ class _Pass:
 
     def _fits_beside(self, shape: Shape, chain: Sequence[Level]) -> bool:
         """Whether it fits if the one that bars its quota had all that it asks for (10.11c)."""
-        kept_free = self._outcome.barriers[shape.quota][1]
-
-        def used(level: str, resource: str) -> int:
-            return self._trial.used(level, resource) + kept_free.get(resource)
-
+        used = beside(self._trial.used, self._outcome.barriers[shape.quota][1])
         return shortage(chain, shape.request, used) is None
 
     def _keep(self, shape: Shape, problem: Problem) -> None:
@@ -203,7 +240,11 @@ class _Pass:
         if not passed_over:
             outcome.blocking.setdefault(shape.quota, (place, short))
             outcome.barriers.setdefault(shape.quota, (shape.rank, shape.request))
-        barred = not passed_over and policy.blocks(shape.rank, shape.rank) is Blocking.BARRED
+        bars = policy.blocks(shape.rank, shape.rank) is Blocking.BARRED
         problem = short.problem
+        if self._line.backs_off and not (bars or short.impossible or place in shape.promised):
+            outcome.failures.append(Failure(shape, place, self._limit, problem))
+            problem = in_back_off(problem)
+        barred = bars and not passed_over
         rest = Problem(Reason.BLOCKED, m8(self._line.queue, shape.quota)) if barred else problem
         shape.judge(place, problem, rest)

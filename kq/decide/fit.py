@@ -60,6 +60,11 @@ def shortage(chain: Sequence[Level], request: Resources, used: Used) -> Shortage
     return Shortage(_quota(chain, first), first.name, _missing(first, request, used), False)
 
 
+def beside(used: Used, kept: Resources) -> Used:
+    """Usage as if so much more were in use at every level."""
+    return lambda level, resource: used(level, resource) + kept.get(resource)
+
+
 def _quota(chain: Sequence[Level], level: Level) -> str:
     """Whose level it is: a limit beside others of the same quota is told by its own name."""
     return level.name if level.beside else chain[0].name

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from kq.core import wire
 from kq.core.model import Grant, PodSet, QueueUnit
 from kq.decide.actions import Action, PatchStatus, TellUnit
+from kq.decide.held import fewest, running_of
 from kq.decide.situation import Situation
 
 ALL_OF_IT = "replicas are asked back, and the rest would be too few"
@@ -37,38 +38,26 @@ def hands_back(now: Situation, unit: QueueUnit) -> list[Action]:
     return [PatchStatus(unit, patch), told]
 
 
-def held_grants(unit: QueueUnit) -> tuple[Grant, ...]:
-    """Grants of all replicas, but where fewer were left to it and are enough."""
-    known = {each.name: each for each in unit.grants}
-    return tuple(
-        known[full.name]
-        if full.name in known and is_enough(pod_set, known[full.name].replicas)
-        else full
-        for pod_set, full in zip(unit.pod_sets, wire.grants_for(unit.pod_sets), strict=True)
-    )
-
-
-def is_enough(pod_set: PodSet, replicas: int) -> bool:
-    """Whether so many are what is granted to the pod set, or left to it."""
-    fewest = pod_set.count if pod_set.min_count is None else pod_set.min_count
-    return fewest <= replicas <= pod_set.count
-
-
 def _lowered(now: Situation, unit: QueueUnit) -> Iterator[tuple[Grant, Grant]]:
-    """Each grant, and what is left of it. Which pods of several roles run is not known."""
+    """Each grant, and what is left of it."""
     for grant in unit.grants:
-        running = max(grant.running, min(grant.replicas, now.pods.running))
+        running = _running(now, unit, grant)
         count = grant.replicas - min(grant.reclaim, grant.replicas - running)
         pod_set = _pod_set(unit, grant)
         resources = pod_set.template.request.times(count) if pod_set else grant.resources
         yield grant, replace(grant, replicas=count, resources=resources, reclaim=0)
 
 
+def _running(now: Situation, unit: QueueUnit, grant: Grant) -> int:
+    """How many of its replicas run; where pods do not say of which role they are, perhaps all."""
+    nameless = 0 if len(unit.grants) == 1 else now.pods.by_pod_set.get("", 0)
+    running = running_of(now, grant.name, len(unit.grants)) + nameless
+    return max(grant.running, min(grant.replicas, running))
+
+
 def _fewest(unit: QueueUnit, grant: Grant) -> int:
     pod_set = _pod_set(unit, grant)
-    if pod_set is None:
-        return 0
-    return pod_set.count if pod_set.min_count is None else pod_set.min_count
+    return 0 if pod_set is None else fewest(pod_set)
 
 
 def _pod_set(unit: QueueUnit, grant: Grant) -> PodSet | None:

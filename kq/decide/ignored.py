@@ -29,11 +29,20 @@ def ignored(now: Situation, unit: QueueUnit, *, gives_up: bool) -> list[Action]:
     if gives_up:
         text = f"the operator of {kind} does not stop it: it runs on, and counts"
         return [*_given_up(now, unit, text), TellJob(now.job, True, NOT_EVICTABLE, text)]
-    text = f"the operator of {kind} does not stop it: it is held, and counts while its pods run"
+    text = _in_vain(kind)
     if unit.message == text:
         return []
     patch = wire.status_patch(unit, now.now, message=text)
     return [PatchStatus(unit, patch), TellJob(now.job, True, NOT_EVICTABLE, text)]
+
+
+def is_in_vain(unit: QueueUnit) -> bool:
+    """Whether its job is held without effect: what it holds will not come back soon."""
+    return unit.consumer is not None and unit.message == _in_vain(unit.consumer.kind)
+
+
+def _in_vain(kind: str) -> str:
+    return f"the operator of {kind} does not stop it: it is held, and counts while its pods run"
 
 
 def is_given_up(unit: QueueUnit) -> bool:

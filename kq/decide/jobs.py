@@ -7,12 +7,18 @@ from kq.core import keys
 from kq.core.holders import of_app, of_unit
 from kq.core.model import JobView, PodView, QueueUnit
 from kq.decide.claims import Claim
-from kq.decide.kin import SPARK, Kin, owner_of, pod_owners
+from kq.decide.kin import (
+    NAMESAKES,
+    SPARK,
+    JobKey,
+    Kin,
+    Strays,
+    maker_of,
+    owner_of,
+    pod_owners,
+)
 from kq.decide.pods import PodGroup
 from kq.decide.standing import JobFacts
-
-JobKey = tuple[str, str, str]
-"""Kind, namespace and name."""
 
 
 class JobIndex:
@@ -31,10 +37,12 @@ class JobIndex:
         self._by_key: dict[JobKey, str] = {}
         self._groups: dict[str, PodGroup] = {}
         self._kin = Kin()
+        self._strays = Strays()
         self._roots: dict[str, str] = {}
         self._moved: dict[str, None] = {}
-        self._units: dict[str, dict[str, QueueUnit]] = {}
-        self._named: dict[JobKey, dict[str, QueueUnit]] = {}
+        # Nearly all have one unit: a tuple of it is a fourth of a map.
+        self._units: dict[str, tuple[QueueUnit, ...]] = {}
+        self._named: dict[JobKey, tuple[QueueUnit, ...]] = {}
 
     def put(
         self,
@@ -55,12 +63,14 @@ class JobIndex:
         self._by_key[key] = uid
         if key[0] == SPARK:
             self._kin.put(of_app(key[1], key[2]), uid)
+        self._found(uid)
         self._relocate([uid, *self._kin.below(uid)])
         return True
 
     def put_child(self, child: str, parent: str) -> None:
         """An object that a job has made, or that one of its children has made."""
         if self._kin.put(child, parent):
+            self._found(child)
             self._relocate([child, *self._kin.below(child)])
 
     def drop_child(self, child: str) -> None:
@@ -81,16 +91,25 @@ class JobIndex:
     def _relocate(self, owners: Iterable[str]) -> None:
         """Pods that were seen before what stands between them and their job."""
         for owner in owners:
-            old, new = self.root(owner), self._kin.root(owner, self._is_known)
-            if new in (old, owner):
-                continue
-            self._roots[owner] = new
-            group = self._groups.get(old)
-            for pod in list(group.pods) if group is not None else ():
-                if owner_of(pod) == owner:
-                    self._take(old, pod)
-                    self._groups.setdefault(new, PodGroup()).put(pod)
-                    self._moved.update({old: None, new: None})
+            new = self._strays.job_of(owner) or self._kin.root(owner, self._is_known)
+            if new not in (self.root(owner), owner):
+                self._bring(owner, new)
+
+    def _found(self, owner: str) -> None:
+        """What owns pods is seen itself: they are not those of its namesake."""
+        if self._strays.drop(owner) and self.root(owner) != owner:
+            self._bring(owner, owner)
+            del self._roots[owner]
+
+    def _bring(self, owner: str, new: str) -> None:
+        """The pods of that owner are those of that job."""
+        old, self._roots[owner] = self.root(owner), new
+        group = self._groups.get(old)
+        for pod in list(group.pods) if group is not None else ():
+            if owner_of(pod) == owner:
+                self._take(old, pod)
+                self._groups.setdefault(new, PodGroup()).put(pod)
+                self._moved.update({old: None, new: None})
 
     def _is_known(self, uid: str) -> bool:
         return uid in self._jobs or uid in self._units
@@ -131,14 +150,33 @@ class JobIndex:
 
     def put_pod(self, owner: str, pod: PodView) -> None:
         """A pod as it is now."""
+        if not (owner in self._roots or owner in self._groups or self._is_seen(owner)):
+            self._stray(owner, pod)
         self._groups.setdefault(self.root(owner), PodGroup()).put(pod)
 
     def drop_pod(self, owner: str, pod: PodView) -> None:
         """A pod that is gone."""
         root = self.root(owner)
         self._take(root, pod)
+        if owner in self._strays and not any(owner_of(each) == owner for each in self._at(root)):
+            self._strays.drop(owner)
+            self._roots.pop(owner, None)
         if root != owner and owner not in self._kin and root not in self._groups:
             self._roots.pop(owner, None)
+
+    def _is_seen(self, owner: str) -> bool:
+        return owner in self._kin or self._is_known(owner)
+
+    def _stray(self, owner: str, pod: PodView) -> None:
+        """The first pod of an owner that was not seen, and perhaps never will be."""
+        maker = maker_of(pod)
+        if maker is not None and maker[0] in self._kinds:
+            self._strays.put(owner, maker)
+            self._relocate([owner])
+
+    def _at(self, root: str) -> Iterable[PodView]:
+        group = self._groups.get(root)
+        return group.pods if group is not None else ()
 
     def _take(self, root: str, pod: PodView) -> None:
         group = self._groups.get(root)
@@ -153,10 +191,12 @@ class JobIndex:
 
     def put_unit(self, unit: QueueUnit) -> None:
         """A unit, found by its job's UID and by the job that it names."""
-        self._units.setdefault(holder_of(unit), {})[unit.key] = unit
+        _add(self._units, holder_of(unit), unit)
         key = named_job(unit)
         if key is not None:
-            self._named.setdefault(key, {})[unit.key] = unit
+            _add(self._named, key, unit)
+            if key[0] in NAMESAKES and unit.attempts:
+                self._relocate(self._strays.ran(key, holder_of(unit)))
         if of_unit(unit.key) in self._groups:
             self.put_child(of_unit(unit.key), holder_of(unit))
 
@@ -166,17 +206,18 @@ class JobIndex:
         key = named_job(unit)
         if key is not None:
             _discard(self._named, key, unit.key)
+            self._strays.forget(key)
 
     def units_of(self, uid: str) -> list[QueueUnit]:
         """The units of a job: the one that stands for it first (spec 2.6)."""
-        found = self._units.get(uid, {}).values()
+        found = self._units.get(uid, ())
         if len(found) < 2:
             return list(found)
         return sorted(found, key=lambda each: (not each.owner_uid, each.created, each.key))
 
     def units_naming(self, key: JobKey) -> list[QueueUnit]:
         """Units that name a job, whatever the UID."""
-        found = self._named.get(key, {}).values()
+        found = self._named.get(key, ())
         return sorted(found, key=lambda each: (each.created, each.key))
 
     def unit_of(self, uid: str, key: JobKey) -> QueueUnit | None:
@@ -221,12 +262,14 @@ class JobIndex:
 K = TypeVar("K")
 
 
-def _discard(index: dict[K, dict[str, QueueUnit]], at: K, key: str) -> None:
-    units = index.get(at)
-    if units is not None:
-        units.pop(key, None)
-        if not units:
-            del index[at]
+def _add(index: dict[K, tuple[QueueUnit, ...]], at: K, unit: QueueUnit) -> None:
+    index[at] = (*(each for each in index.get(at, ()) if each.key != unit.key), unit)
+
+
+def _discard(index: dict[K, tuple[QueueUnit, ...]], at: K, key: str) -> None:
+    units = index.pop(at, ())
+    if left := tuple([each for each in units if each.key != key]):
+        index[at] = left
 
 
 def named_job(unit: QueueUnit) -> JobKey | None:

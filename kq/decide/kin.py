@@ -1,5 +1,6 @@
 """Between a pod and the job whose quota it uses: children, and jobs known by name (spec 8.23)."""
 
+import re
 from collections.abc import Callable, Collection
 
 from kq.core.model import JobView, PodView
@@ -30,6 +31,13 @@ POD_LABELS = {
     "Workflow": "workflows.argoproj.io/workflow",
 }
 """By which label, with the name of their job, operators mark pods."""
+NAMESAKES = ("RayJob",)
+"""Kinds whose operators delete what owns the pods and not the job, when they suspend it."""
+CLUSTER_OF_JOB = re.compile(r"(.+?)(-raycluster)?-[bcdfghjklmnpqrstvwxz2456789]{5}")
+"""How KubeRay names the cluster of a RayJob."""
+
+JobKey = tuple[str, str, str]
+"""Kind, namespace and name."""
 
 
 def selector_of(job: JobView) -> str:
@@ -57,6 +65,61 @@ def is_made_by_owner(job: JobView) -> bool:
     """Whether its controller is of a kind that makes such objects (spec 5.6)."""
     owner = job.controller
     return owner is not None and job.kind.kind in CHILDREN.get(owner.kind, ())
+
+
+def maker_of(pod: PodView) -> JobKey | None:
+    """The job after which the owner of a pod is named; None if it is named after none."""
+    owner = pod.owner
+    if owner is None or pod.holder:
+        return None
+    if owner.kind == "Job":
+        return ("RayJob", pod.namespace, owner.name)
+    named = CLUSTER_OF_JOB.fullmatch(owner.name) if owner.kind == "RayCluster" else None
+    return ("RayJob", pod.namespace, named[1]) if named else None
+
+
+class Strays:
+    """Owners of pods that nobody has seen, found by the job that they are named after.
+
+    A manager that starts has not seen what its operator deleted before that, only the pods of it.
+    """
+
+    def __init__(self) -> None:
+        self._named: dict[str, JobKey] = {}
+        self._owners: dict[JobKey, set[str]] = {}
+        self._ran: dict[JobKey, str] = {}
+
+    def __contains__(self, owner: str) -> bool:
+        return owner in self._named
+
+    def put(self, owner: str, job: JobKey) -> None:
+        """An owner of that UID is named after that job."""
+        self._named[owner] = job
+        self._owners.setdefault(job, set()).add(owner)
+
+    def drop(self, owner: str) -> bool:
+        """It was seen, or its pods are gone; whether it was a stray."""
+        job = self._named.pop(owner, None)
+        if job is None:
+            return False
+        self._owners[job].discard(owner)
+        if not self._owners[job]:
+            del self._owners[job]
+        return True
+
+    def ran(self, job: JobKey, uid: str) -> list[str]:
+        """A job of that UID has run: it may have left pods behind; their owners."""
+        self._ran[job] = uid
+        return sorted(self._owners.get(job, ()))
+
+    def forget(self, job: JobKey) -> None:
+        """No job of that name is known to have run."""
+        self._ran.pop(job, None)
+
+    def job_of(self, owner: str) -> str | None:
+        """The UID of the job whose pods they are."""
+        job = self._named.get(owner)
+        return self._ran.get(job) if job is not None else None
 
 
 class Kin:

@@ -14,6 +14,7 @@ from kq.decide.actions import (
     TellJob,
 )
 from kq.decide.conditions import admitted, readmitted
+from kq.decide.held import grows
 from kq.decide.kin import SPARK
 from kq.decide.lifecycle import Event, advance
 from kq.decide.situation import Situation
@@ -105,10 +106,7 @@ def defies_hold(now: Situation, unit: QueueUnit) -> list[Action]:
 
 def grows_anew(job: JobView, unit: QueueUnit) -> bool:
     """Whether a change made it ask for more than it was granted, as a new run (spec 8.19)."""
-    if job.kind.kind != SPARK or job.suspended or not unit.holds_quota:
-        return False
-    counts = {each.name: each.count for each in unit.pod_sets}
-    return any(counts.get(each.name, 0) > each.replicas for each in unit.grants)
+    return job.kind.kind == SPARK and not job.suspended and unit.holds_quota and grows(unit)
 
 
 def runs_again(now: Situation, unit: QueueUnit) -> list[Action]:

@@ -58,6 +58,7 @@ class Ledger:
         self._entries: dict[str, Entry] = {}
         self._gone: dict[str, None] = {}
         self._sending: dict[str, WeakSet[Sending]] = {}
+        self._unshown: dict[str, None] = {}
 
     def get(self, key: str) -> Entry | None:
         """What is known of a unit."""
@@ -78,6 +79,24 @@ class Ledger:
         self._sending.setdefault(key, WeakSet()).add(sending)
         return sending
 
+    def unshown(self, version: int) -> list[QueueUnit]:
+        """Units that we wrote, that no watch has shown, and that are gone: it is past that write.
+
+        A watch that began after their end tells nothing of it. In the order of our writes, up to
+        the first that may still be shown.
+        """
+        found = []
+        for key in self._unshown:
+            entry = self._entries.get(key)
+            written = entry.written if entry is not None else None
+            if written is None:
+                continue
+            said = written.resource_version
+            if not said.isdecimal() or int(said) > version:
+                break
+            found.append(written)
+        return found
+
     def saw(self, view: QueueUnit) -> Entry:
         """The informer shows the unit."""
         entry = self._entries.setdefault(view.key, Entry())
@@ -86,6 +105,7 @@ class Ledger:
         self._note(view.key, version)
         if written is not None and view.uid != written.uid:
             return entry
+        self._unshown.pop(view.key, None)
         if version in entry.own_versions:
             if written is not None and version == written.resource_version:
                 entry.written = None
@@ -112,6 +132,7 @@ class Ledger:
         if entry.written is not None and entry.written.uid == uid:
             entry.written = None
             entry.own_versions = ()
+            self._unshown.pop(key, None)
         if entry.effective is None:
             del self._entries[key]
         return entry
@@ -140,6 +161,9 @@ class Ledger:
             return entry
         entry.written = view
         entry.own_versions += (view.resource_version,)
+        self._unshown.pop(view.key, None)
+        if entry.stored is None or entry.stored.uid != view.uid:
+            self._unshown[view.key] = None
         return entry
 
     def assume(self, view: QueueUnit) -> Entry:

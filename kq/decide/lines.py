@@ -1,14 +1,25 @@
 """The Queues as lines: by which policy, who is expected in them, what the last pass found."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
 
-from kq.core.model import Queue
+import msgspec
+
+from kq.core.model import Queue, QueueUnit
+from kq.core.options import RetryOptions
 from kq.core.plugins import Level, OrderKey, PolicyMaker, QueuePolicy
 from kq.decide.cycle import Line, Outcome, run_cycle
 from kq.decide.places import Place, Places
-from kq.decide.queuesettings import max_depth, skips_impossible, threshold_of, waits_for_pods
+from kq.decide.queuesettings import (
+    max_depth,
+    pace_of,
+    skips_impossible,
+    threshold_of,
+    waits_for_pods,
+)
 from kq.decide.taking import Taking
 from kq.decide.usage import UsageIndex
+from kq.decide.waiting import WaitingList
 
 FALLBACK = "Priority"
 """What an unknown policy counts as (spec 10.6)."""
@@ -17,9 +28,12 @@ FALLBACK = "Priority"
 class Lines:
     """Passes over Queues, each beginning where the one before asked for."""
 
-    def __init__(self, policies: Mapping[str, PolicyMaker], default_policy: str) -> None:
+    def __init__(
+        self, policies: Mapping[str, PolicyMaker], default_policy: str, retry: RetryOptions
+    ) -> None:
         self._policies = policies
         self._default_policy = default_policy
+        self._retry = retry
         self._expected: dict[str, Place] = {}
         self._goes_on: dict[str, OrderKey] = {}
         self.outcomes: dict[str, Outcome] = {}
@@ -48,6 +62,13 @@ class Lines:
         for queue in queues:
             self._goes_on.pop(queue, None)
 
+    def released(self, waiting: Iterable[WaitingList | None]) -> None:
+        """Something was given back for which these may wait (spec 10.21)."""
+        if self._retry.strict:
+            for each in waiting:
+                if each is not None:
+                    each.end_back_offs()
+
     @property
     def cut_short(self) -> Sequence[str]:
         """Queues whose next pass is to go on where the last one stopped."""
@@ -59,9 +80,10 @@ class Lines:
         places: Places,
         usage: UsageIndex,
         *,
+        now: datetime,
         chain_of: Callable[[str], Sequence[Level]],
         is_there: Callable[[str], bool],
-        unready: Callable[[], bool],
+        unready: Callable[[], Sequence[QueueUnit]],
         taking: Taking | None = None,
     ) -> Outcome | None:
         """One pass; None if nobody waits. `unready` is asked only where it counts (10.13)."""
@@ -69,17 +91,41 @@ class Lines:
         if waiting is None:
             self.forget(queue.name)
             return None
-        one_at_a_time = waits_for_pods(queue)
-        line = Line(
+        line = self.line(
+            queue, waiting, chain_of=chain_of, is_there=is_there, unready=unready, taking=taking
+        )
+        line = msgspec.structs.replace(line, after=self._goes_on.pop(queue.name, None))
+        outcome = self.outcomes[queue.name] = run_cycle(line, usage)
+        if outcome.goes_on_after is not None:
+            self._goes_on[queue.name] = outcome.goes_on_after
+        if outcome.failures:
+            pace = pace_of(queue, self._retry)
+            for each in outcome.failures:
+                waiting.rest(each, pace, now)
+        return outcome
+
+    def line(
+        self,
+        queue: Queue,
+        waiting: WaitingList,
+        *,
+        chain_of: Callable[[str], Sequence[Level]],
+        is_there: Callable[[str], bool],
+        unready: Callable[[], Sequence[QueueUnit]],
+        taking: Taking | None = None,
+    ) -> Line:
+        """The Queue as a pass that begins at the head looks at it."""
+        policy, one_at_a_time = self.policy(queue), waits_for_pods(queue)
+        return Line(
             queue=queue.name,
             waiting=waiting,
-            policy=self.policy(queue),
+            policy=policy,
             chain_of=chain_of,
             skip_impossible=skips_impossible(queue),
             depth=max_depth(queue),
-            after=self._goes_on.pop(queue.name, None),
             one_at_a_time=one_at_a_time,
-            unready=one_at_a_time and unready(),
+            unready=[policy.order_key(each) for each in unready()] if one_at_a_time else (),
+            backs_off=self._retry.backs_off,
             taking=taking,
             expected=[
                 each
@@ -87,7 +133,3 @@ class Lines:
                 if each.queue == queue.name and not is_there(each.order[2])
             ],
         )
-        outcome = self.outcomes[queue.name] = run_cycle(line, usage)
-        if outcome.goes_on_after is not None:
-            self._goes_on[queue.name] = outcome.goes_on_after
-        return outcome

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
 
 import msgspec
 
@@ -11,7 +12,7 @@ from kq.core.resources import Resources
 from kq.decide.waiting import WaitingList
 
 
-class Place(msgspec.Struct, frozen=True):
+class Place(msgspec.Struct, frozen=True, gc=False):
     """A candidate's place: its Queue, its key in the order, and its shape."""
 
     queue: str
@@ -120,4 +121,10 @@ def told_by(unit: QueueUnit) -> Problem | None:
         return None
     if unit.phase is not None and unit.raw_phase != Phase.ENQUEUED:
         return None
-    return Problem(condition.reason, unit.message)
+    return _problem(condition.reason, unit.message)
+
+
+@lru_cache(4096)
+def _problem(reason: str, message: str) -> Problem:
+    """The same object for all that are told the same."""
+    return Problem(reason, message)

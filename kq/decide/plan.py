@@ -1,12 +1,9 @@
 """What a job needs next: the plan that the job reconciler carries out (spec 5.12-5.14, 8, 9)."""
 
-from collections.abc import Sequence
 from datetime import timedelta
 
-import msgspec
-
-from kq.core import codec, keys, messages, wire
-from kq.core.model import Condition, Grant, Phase, QueueUnit
+from kq.core import codec, messages, wire
+from kq.core.model import Condition, Phase, QueueUnit
 from kq.decide import unitspec
 from kq.decide.actions import (
     Action,
@@ -21,7 +18,8 @@ from kq.decide.actions import (
 )
 from kq.decide.ending import plan_deletion, plan_end
 from kq.decide.evict import evict
-from kq.decide.handback import hands_back, held_grants, is_enough
+from kq.decide.handback import hands_back
+from kq.decide.held import running_grants, scaled
 from kq.decide.ignored import is_given_up, let_go_on
 from kq.decide.kinds import (
     defies_hold,
@@ -33,9 +31,11 @@ from kq.decide.kinds import (
     told_while_waiting,
 )
 from kq.decide.lifecycle import Event, advance
+from kq.decide.remarks import about_owner, about_priority, about_values, on_unit
 from kq.decide.situation import Situation
 from kq.decide.slipped import Slip, count_running, hold_again, slip_of
 from kq.decide.timeouts import backs_off, marks_idle, next_look
+from kq.decide.updates import adds_first, takes_out
 
 SETTLES = timedelta(seconds=1)
 """A job that ends sooner after its release never gets the phase Running written (spec 24.9)."""
@@ -56,14 +56,25 @@ def plan_job(now: Situation) -> list[Action]:
         return plan_deletion(now, unit)
     if unit.finished:
         return runs_again(now, unit)
-    difference = unitspec.difference(now, unit)
-    if difference:
-        return [PatchUnit(unit, difference), *_about_priority(now), *_about_values(now, unit)]
+    told = _told(now, unit)
+    if told:
+        return told
     if not unit.holds_quota:
         return [*_waits(now, unit), *told_while_waiting(now)]
     eviction = evict(now, unit)
     actions = (_holds(now, unit) if eviction is None else eviction) or goes_on(now, unit)
     return [*actions, *next_look(now, unit)]
+
+
+def _told(now: Situation, unit: QueueUnit) -> list[Action]:
+    """What the unit does not say of its job yet."""
+    restored = takes_out(now, unit)
+    if restored:
+        return restored
+    difference = unitspec.difference(now, unit)
+    if difference:
+        return [PatchUnit(unit, difference), *about_priority(now), *about_values(now, unit)]
+    return on_unit(now, unit)
 
 
 def _without_unit(now: Situation) -> list[Action]:
@@ -75,8 +86,8 @@ def _without_unit(now: Situation) -> list[Action]:
         # The job of that unit was deleted, and this is another one of its name (spec 2.9).
         return [] if taken.deleting else [DeleteUnit(taken)]
     if job.suspended or slip_of(now) is Slip.COUNT:
-        told = [*_about_priority(now), *_about_owner(now), *told_at_intake(now)]
-        told += _about_values(now, None)
+        told = [*about_priority(now), *about_owner(now), *told_at_intake(now)]
+        told += about_values(now, None)
         return [CreateUnit(job, unitspec.creation(now)), *told]
     if slip_of(now) is Slip.HOLD:
         return hold_again(now)
@@ -93,39 +104,6 @@ def _names(unit: QueueUnit, now: Situation) -> bool:
     """Whether the unit stands for an earlier job of the same kind and name."""
     each, job = unit.consumer, now.job
     return each is not None and (each.kind, each.name) == (job.kind.kind, job.name)
-
-
-def _about_priority(now: Situation) -> list[Action]:
-    """What the job's owner should know of its priority (spec 12.8)."""
-    told: list[Action] = []
-    if now.priority.missing_class:
-        text = f"PriorityClass {now.priority.missing_class} does not exist"
-        told.append(TellJob(now.job, True, "PriorityClassNotFound", text))
-    if now.priority.bad_annotation is not None:
-        wrong = messages.m16(keys.PRIORITY, now.priority.bad_annotation, "a whole number (int32)")
-        told.append(TellJob(now.job, True, "InvalidAnnotation", wrong))
-    return told
-
-
-def _about_values(now: Situation, unit: QueueUnit | None) -> list[Action]:
-    """New values of annotations that set something and cannot be read (spec 9.18)."""
-    known = unit.annotations if unit is not None else {}
-    told: list[Action] = []
-    for key, (read, wanted) in unitspec.READERS.items():
-        text = now.job.annotations.get(key)
-        if text is not None and text != known.get(key) and read(text) is None:
-            wrong = messages.m16(key, text, wanted)
-            told.append(TellJob(now.job, True, "InvalidAnnotation", wrong))
-    return told
-
-
-def _about_owner(now: Situation) -> list[Action]:
-    """A claim to be another object's child that is not true (spec 5.6a)."""
-    owner = now.job.controller
-    if not now.false_claim or owner is None:
-        return []
-    text = f"{owner.kind} {owner.name} with UID {owner.uid} does not exist: queued as any job"
-    return [TellJob(now.job, True, "FalseOwner", text)]
 
 
 def _waits(now: Situation, unit: QueueUnit) -> list[Action]:
@@ -161,17 +139,14 @@ def _holds(now: Situation, unit: QueueUnit) -> list[Action]:
             return [let_go_on(now, unit)]
         if not now.gone or now.pods.stuck:
             return []  # never beside pods of an earlier run (spec 24.3)
-        return [
+        return adds_first(now, unit) or [
             ReleaseJob(job, unit, codec.format_millis(max(now.now, unit.allocated or now.now))),
             TellJob(job, False, "Resume", "Job is resumed by koord-queue"),
         ]
     if unit.phase is Phase.DEQUEUED and now.pods.running:
         return _runs(now, unit)
     return (
-        hands_back(now, unit)
-        or _scaled(now, unit)
-        or marks_idle(now, unit)
-        or _refreshed(now, unit)
+        hands_back(now, unit) or scaled(now, unit) or marks_idle(now, unit) or _refreshed(now, unit)
     )
 
 
@@ -196,18 +171,6 @@ def _runs(now: Situation, unit: QueueUnit) -> list[Action]:
     return [PatchStatus(unit, patch)]
 
 
-def _scaled(now: Situation, unit: QueueUnit) -> list[Action]:
-    """Grants follow the pod sets of the unit (spec 9.17)."""
-    sets = {each.name: each for each in unit.pod_sets}
-    if all(
-        each.name not in sets or is_enough(sets[each.name], each.replicas) for each in unit.grants
-    ):
-        return []
-    pods = (now.pods.running, now.pods.pending)
-    patch = wire.status_patch(unit, now.now, grants=running_grants(now, unit), pods=pods)
-    return [PatchStatus(unit, patch)]
-
-
 def _refreshed(now: Situation, unit: QueueUnit) -> list[Action]:
     """The counts of pods, as a reader of the unit wants them; not at each of their steps."""
     if unit.phase is not Phase.RUNNING:
@@ -220,11 +183,3 @@ def _refreshed(now: Situation, unit: QueueUnit) -> list[Action]:
         return [LookAgain((REFRESH - age).total_seconds())]
     patch = wire.status_patch(unit, now.now, grants=running_grants(now, unit), pods=pods)
     return [PatchStatus(unit, patch)]
-
-
-def running_grants(now: Situation, unit: QueueUnit) -> Sequence[Grant]:
-    """Grants by the unit's pod sets, with how many of each run (all of them, if there is one)."""
-    grants = held_grants(unit)
-    if len(grants) != 1:
-        return grants
-    return (msgspec.structs.replace(grants[0], running=min(grants[0].replicas, now.pods.running)),)

@@ -23,6 +23,8 @@ class PodGroup:
         self.live = 0
         self.ending = 0
         self.running = 0
+        self.running_in: Counter[str] = Counter()
+        """By pod set: how many live ones run."""
         self.pending = 0
 
     def put(self, pod: PodView) -> None:
@@ -108,6 +110,7 @@ class PodGroup:
             self.ending += sign
         if pod.phase == "Running":
             self.running += sign
+            self.running_in[pod.pod_set] += sign
         else:
             self.pending += sign
         amount = pod.request + Resources.of({PODS: 1})

@@ -8,7 +8,7 @@ from enum import StrEnum
 from fractions import Fraction
 
 from kq.core.keys import MAX_JOBS
-from kq.core.plugins import own_levels
+from kq.core.plugins import Level, own_levels
 from kq.decide.fit import Used
 from kq.decide.pods import PODS
 from kq.decide.victims import ChainOf, Claimant, Holder, Lack, fewest, givers, lacking
@@ -23,6 +23,12 @@ class Reclaim(StrEnum):
     NEVER = "Never"
     LOWER = "LowerPriority"
     ANY = "Any"
+
+
+def mode_of(chain: Sequence[Level]) -> Reclaim:
+    """Of whom the quota takes back its min; a mode that is not known is Never (spec 13.9)."""
+    named = chain[0].reclaim if chain else ""
+    return Reclaim(named) if named in tuple(Reclaim) else Reclaim.NEVER
 
 
 def reclaimed(

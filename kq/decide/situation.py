@@ -18,6 +18,8 @@ class PodFacts(msgspec.Struct, frozen=True, kw_only=True):
     stuck: bool = False
     ending: int = 0
     """Live ones that are being deleted."""
+    by_pod_set: Mapping[str, int] = {}
+    """How many run of each pod set, as far as they say of which they are (spec 8.23)."""
 
 
 class Patience(msgspec.Struct, frozen=True, kw_only=True):
@@ -86,8 +88,16 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
     defied_since: datetime | None = None
     held_since: datetime | None = None
     taken: Taken | None = None
+    drained_by: str = ""
+    """The Queue that takes back what its units hold (stopPolicy HoldAndDrain)."""
+    moves: bool = False
+    """It holds quota for a job that is held, and its job names another quota by now (spec 2.8)."""
     outgrown: bool = False
     """A change of it started it anew, and as it is now it does not fit beside the rest (8.19)."""
+    clash: str = ""
+    """Why it cannot have what its admission checks want added to its pods (spec 14.10)."""
+    overdraft: str = ""
+    """It asks for more than it was granted, and what does not fit of that (spec 9.17)."""
 
     @property
     def patience(self) -> Patience:

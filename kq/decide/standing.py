@@ -8,11 +8,10 @@ from kq.core import keys, messages
 from kq.core.messages import Reason
 from kq.core.model import NamespaceView, Phase, Queue, QueueUnit
 from kq.core.plugins import Problem, QuotaPlugin
+from kq.decide.queuesettings import is_stopped
 
-STOPPED = ("Hold", "HoldAndDrain")
 
-
-class Candidate(msgspec.Struct, frozen=True):
+class Candidate(msgspec.Struct, frozen=True, gc=False):
     """It takes part in the cycles of that Queue."""
 
     queue: str
@@ -167,7 +166,7 @@ def _at_queue(unit: QueueUnit, quota: str, around: Surroundings) -> Standing:
         return KeptBack(name, missing)
     if named and not _accepts(queue, around.quotas.spellings(quota)):
         return KeptBack(name, Problem(Reason.MISCONFIGURED, messages.m6(name, quota)))
-    if queue.stop_policy in STOPPED:
+    if is_stopped(queue):
         return KeptBack(name, Problem(Reason.STOPPED, messages.m22(name)))
     return Candidate(name, quota)
 

@@ -5,18 +5,17 @@ asked for, and those who wait for it have got it. Who starts has to fit in both.
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
-
-import msgspec
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from kq.core.messages import Reason, m12, s7
 from kq.core.plugins import Level, OrderKey, Problem
 from kq.core.resources import Resources
 from kq.decide.fit import Shortage, Used, shortage
-from kq.decide.reclaim import Reclaim, reclaimed
+from kq.decide.grounds import Grounds, Promise
+from kq.decide.reclaim import Reclaim, mode_of, reclaimed
 from kq.decide.situation import Taken
 from kq.decide.victims import (
-    ChainOf,
     Claimant,
     Holder,
     Lack,
@@ -33,30 +32,11 @@ Amounts = dict[tuple[str, str], int]
 MOST_HOPELESS = 16
 
 
-class Promise(msgspec.Struct, frozen=True, kw_only=True):
-    """What is set aside for a unit until others have given it back.
+class Told(NamedTuple):
+    """The reason of an eviction, and what those are told who watch."""
 
-    It bars units of lower priority; one that takes from its betters bars all (spec 13.9 `Any`).
-    """
-
-    unit: str
-    priority: int
-    levels: tuple[str, ...]
-    request: Resources
-    bars_all: bool = False
-
-
-class Grounds(msgspec.Struct, frozen=True, kw_only=True):
-    """Whom a pass may take from, who is giving back already, and what other Queues wait for."""
-
-    queue: str
-    preempts: bool
-    holders: Callable[[], Sequence[Holder]]
-    leaving: Sequence[Holder]
-    promises: Sequence[Promise]
-    chain_of: ChainOf
-    takes_none: Callable[[str], bool]
-    """Whether that unit's preemptionPolicy is Never."""
+    reason: str
+    told: str
 
 
 class Taking:
@@ -87,7 +67,7 @@ class Taking:
         """What one that fits now would lack later: it would start with what is set aside."""
         if not (self.promises or self._grounds.promises):
             return None
-        return shortage(chain, request, self._later(used, -place[0]))
+        return shortage(chain, request, self.later(used, -place[0]))
 
     def take(
         self, place: OrderKey, chain: Sequence[Level], request: Resources, used: Used
@@ -96,30 +76,60 @@ class Taking:
         mode = mode_of(chain)
         if not self._grounds.preempts and mode is Reclaim.NEVER:
             return None
-        claimant = Claimant(
+        claimant = self._claimant(place, chain, request)
+        if claimant.takes_none:
+            return None
+        reason, victims = "", list[Holder]()
+        lacks = lacking(claimant, self.later(used, claimant.priority))
+        if lacks:
+            reason, victims = self._victims(claimant, lacks, used, mode)
+            if not victims:
+                self.in_vain = True
+                return None
+            told = f"{reason} by {place[2]} for {lacks[0].resource} of quota {lacks[0].level}"
+            self._record(place[2], claimant, victims, Told(reason, told))
+        return self._promised(place[2], claimant, used)
+
+    def displace(
+        self,
+        place: OrderKey,
+        chain: Sequence[Level],
+        request: Resources,
+        used: Used,
+        unready: Sequence[OrderKey],
+    ) -> Problem | None:
+        """Has those make way that hold up the Queue of one that fits (spec 13.12).
+
+        None if one of them stays, or another one waits for victims already.
+        """
+        grounds, claimant = self._grounds, self._claimant(place, chain, request)
+        giving = {each.key: each for each in grounds.leaving}
+        staying = {each[2] for each in unready if each[2] not in giving}
+        if claimant.takes_none or self.promises or any(map(grounds.has_running, staying)):
+            return None
+        victims = [each for each in self._all() if each.key in staying] if staying else []
+        if len(victims) < len(staying):
+            self.in_vain = True
+            return None
+        told = f"Preempted by {place[2]} for quota {chain[0].name}: it goes first in queue"
+        self._record(place[2], claimant, victims, Told("Preempted", f"{told} {grounds.queue}"))
+        self._set_aside(place[2], claimant, bars_all=False)
+        return Problem(Reason.PREEMPTION, m12(chain[0].name, sorted(each[2] for each in unready)))
+
+    def _claimant(self, place: OrderKey, chain: Sequence[Level], request: Resources) -> Claimant:
+        return Claimant(
             queue=self._grounds.queue,
             chain=chain,
             priority=-place[0],
             request=request,
             takes_none=self._grounds.takes_none(place[2]),
         )
-        if claimant.takes_none:
-            return None
-        reason, victims = "", list[Holder]()
-        lacks = lacking(claimant, self._later(used, claimant.priority))
-        if lacks:
-            reason, victims = self._victims(claimant, lacks, used, mode)
-            if not victims:
-                self.in_vain = True
-                return None
-        self._record(place[2], chain[0].name, victims, reason, lacks)
-        return self._promise(place[2], claimant, used)
 
     def _victims(
         self, claimant: Claimant, lacks: Sequence[Lack], used: Used, mode: Reclaim
     ) -> tuple[str, list[Holder]]:
         """First across quotas, then in the Queue (spec 13.11)."""
-        later, chain_of = self._later(used, claimant.priority), self._grounds.chain_of
+        later, chain_of = self.later(used, claimant.priority), self._grounds.chain_of
         if any(is_harder(claimant, each) for each in self._hopeless):
             return "", []
         below = None if mode is Reclaim.ANY else claimant.priority
@@ -175,16 +185,14 @@ class Taking:
         self._stocks[level, resource, queue] = stock
         return stock
 
-    def _record(
-        self, unit: str, quota: str, victims: Sequence[Holder], reason: str, lacks: Sequence[Lack]
-    ) -> None:
+    def _record(self, unit: str, claimant: Claimant, victims: Sequence[Holder], why: Told) -> None:
+        text = s7(unit, claimant.chain[0].name)
         for each in victims:
-            told = f"{reason} by {unit} for {lacks[0].resource} of quota {lacks[0].level}"
-            self.taken[each.key] = Taken(reason=reason, text=s7(unit, quota), told=told)
+            self.taken[each.key] = Taken(reason=why.reason, text=text, told=why.told)
             self._leaving[each.key] = each
             self._free(each)
 
-    def _promise(self, unit: str, claimant: Claimant, used: Used) -> Problem:
+    def _promised(self, unit: str, claimant: Claimant, used: Used) -> Problem:
         """Sets aside what it asks; it waits for those who give back what it lacks."""
         beside, given = self._beside(used, claimant.priority), self._given
         lacks = lacking(claimant, lambda at, of: beside(at, of) - given.get((at, of), 0))
@@ -193,18 +201,22 @@ class Taking:
         for each in needed:
             del self._leaving[each.key]
             _add(self._given, self._levels(each), each.charge)
+        bars_all = any(each.priority >= claimant.priority for each in needed)
+        self._set_aside(unit, claimant, bars_all=bars_all)
+        level = lacks[0].level if lacks else claimant.chain[0].name
+        return Problem(Reason.PREEMPTION, m12(level, sorted(each.key for each in needed)))
+
+    def _set_aside(self, unit: str, claimant: Claimant, *, bars_all: bool) -> None:
         levels = tuple(level.name for level in claimant.chain)
         promise = Promise(
             unit=unit,
             priority=claimant.priority,
             levels=levels,
             request=claimant.request,
-            bars_all=any(each.priority >= claimant.priority for each in needed),
+            bars_all=bars_all,
         )
         self.promises.append(promise)
         _add(self._aside, levels, claimant.request)
-        level = lacks[0].level if lacks else levels[0]
-        return Problem(Reason.PREEMPTION, m12(level, sorted(each.key for each in needed)))
 
     def _free(self, holder: Holder) -> None:
         _add(self._freed, self._levels(holder), holder.charge)
@@ -212,7 +224,7 @@ class Taking:
     def _levels(self, holder: Holder) -> Sequence[str]:
         return [level.name for level in self._grounds.chain_of(holder.quota)]
 
-    def _later(self, used: Used, priority: int) -> Used:
+    def later(self, used: Used, priority: int) -> Used:
         """Usage once all is given back that is asked back, and what is set aside is used."""
         beside, freed = self._beside(used, priority), self._freed
         return lambda level, resource: beside(level, resource) - freed.get((level, resource), 0)
@@ -230,12 +242,6 @@ class Taking:
             return used(level, resource) + aside.get(key, 0) + others.get(key, 0)
 
         return counted
-
-
-def mode_of(chain: Sequence[Level]) -> Reclaim:
-    """Of whom the quota takes back its min; a mode that is not known is Never (spec 13.9)."""
-    named = chain[0].reclaim if chain else ""
-    return Reclaim(named) if named in tuple(Reclaim) else Reclaim.NEVER
 
 
 def _add(total: Amounts, levels: Sequence[str], amounts: Resources) -> None:

@@ -1,21 +1,22 @@
 """What passes take back and set aside, Queue by Queue, and who may lose grants at all (spec 13)."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple, Protocol
 
-from kq.core.keys import PREEMPTIBLE_LABELS
 from kq.core.model import HOLDING, JobView, Queue, QueueUnit
 from kq.core.options import TakingOptions
 from kq.core.plugins import Level, Problem, QuotaPlugin
 from kq.core.resources import Resources
-from kq.decide.evict import FOR_OTHERS
+from kq.decide.causes import is_leaving
+from kq.decide.draining import Draining
+from kq.decide.grounds import Grounds, Promise
 from kq.decide.ignored import is_given_up
-from kq.decide.jobs import JobIndex
-from kq.decide.queuesettings import preempts
-from kq.decide.reclaim import Reclaim
+from kq.decide.jobs import JobIndex, holder_of
+from kq.decide.queuesettings import preempts, waits_for_pods
+from kq.decide.reclaim import Reclaim, mode_of
 from kq.decide.situation import Taken
-from kq.decide.taking import Grounds, Promise, Taking, mode_of
+from kq.decide.taking import Taking
 from kq.decide.usage import UsageIndex
 from kq.decide.victims import Holder, is_preemptible, protected_until
 from kq.decide.waiting import WaitingList
@@ -54,8 +55,7 @@ class Made(NamedTuple):
 class Takings:
     """Victims until their eviction has begun, and promises until they are kept.
 
-    Nothing of it outlives the manager: evictions that have begun are marked on the units, and who
-    waits is found anew in the next pass.
+    Nothing of it outlives the manager: marks are on the units, who waits is found anew each time.
     """
 
     def __init__(self, options: TakingOptions, known: Known) -> None:
@@ -65,6 +65,7 @@ class Takings:
         self._promises: dict[str, Sequence[Promise]] = {}
         self._leaving: set[str] = set()
         self._unstoppable: set[str] = set()
+        self.draining = Draining()
         self._modest: Collection[str] = ()
         self._news: dict[str, None] = {}
         self._safe_until: dict[str, datetime] = {}
@@ -119,24 +120,51 @@ class Takings:
 
     def begin(self, queue: Queue, waiting: WaitingList, now: datetime) -> Taking | None:
         """What a pass may take; None where nobody may take anything, and nothing is set aside."""
+        name, soonest = queue.name, self._safe_until
+
+        def protected(until: datetime) -> None:
+            soonest[name] = min(until, soonest.get(name, until))
+
+        grounds = self.grounds(queue, waiting, now, passed={}, protected=protected)
+        if grounds is not None:
+            soonest.pop(name, None)
+        return Taking(grounds) if grounds is not None else None
+
+    def grounds(
+        self,
+        queue: Queue,
+        waiting: WaitingList,
+        now: datetime,
+        *,
+        passed: Mapping[str, Taking],
+        protected: Callable[[datetime], None],
+    ) -> Grounds | None:
+        """On what a pass rests that may take something; None where none may.
+
+        `passed` is what was just found in other Queues, instead of what stands there; `protected`
+        is told when a protection ends for which somebody waits.
+        """
         chain_of, name = self._chain, queue.name
-        quotas = {shape.quota for shape in waiting.shapes()}
-        takes_back = any(mode_of(chain_of(each)) is not Reclaim.NEVER for each in quotas)
-        if not (preempts(queue) or takes_back or self._promises):
+        modes = {mode_of(chain_of(shape.quota)) for shape in waiting.shapes()}
+        promises = self._promises | {other: each.promises for other, each in passed.items()}
+        taken = self._taken | {other: each.taken for other, each in passed.items()}
+        takes = preempts(queue) or waits_for_pods(queue) or modes - {Reclaim.NEVER}
+        if not (takes or any(promises.values())):
             return None
-        self._safe_until.pop(name, None)
-        elsewhere = {key for other, taken in self._taken.items() if other != name for key in taken}
-        leaving = self._leaving | elsewhere
-        grounds = Grounds(
+        elsewhere = (taken[other] for other in taken if other != name)
+        known = self._known
+        drained = self.draining.leaving(known.units, known.queue_of, self._can_be_stopped)
+        leaving = self._leaving.union(drained, *elsewhere)
+        return Grounds(
             queue=name,
             preempts=preempts(queue),
-            holders=lambda: list(self._holders(name, leaving, now)),
+            holders=lambda: list(self._holders(leaving, now, protected)),
             leaving=list(self._giving_back(leaving)),
-            promises=list(self._promises_beside(name)),
+            promises=[each for other in promises if other != name for each in promises[other]],
             chain_of=chain_of,
-            takes_none=lambda key: self._is_modest(self._known.units[key]),
+            takes_none=lambda key: self.is_modest(self._known.units[key]),
+            has_running=self._has_running,
         )
-        return Taking(grounds)
 
     def settle(self, queue: str, taking: Taking | None, granted: Iterable[str] = ()) -> None:
         """What the pass decided stands until the next one."""
@@ -151,7 +179,15 @@ class Takings:
         kept = {each.unit for each in self._promises.get(queue, ())} | set(granted)
         self._given_up |= {level for each in old if each.unit not in kept for level in each.levels}
 
-    def _is_modest(self, unit: QueueUnit) -> bool:
+    def _has_running(self, key: str) -> bool:
+        pods = self._known.jobs.pods(holder_of(self._known.units[key]))
+        return pods is not None and pods.running > 0
+
+    def _can_be_stopped(self, unit: QueueUnit) -> bool:
+        uid = unit.job_uid
+        return uid not in self._unstoppable and self._known.jobs.key_of(uid) is not None
+
+    def is_modest(self, unit: QueueUnit) -> bool:
         """The template's own policy, else that of its class (spec 13.2)."""
         said = [each.template.preemption_policy for each in unit.pod_sets]
         if any(said):
@@ -168,23 +204,20 @@ class Takings:
             if key in charges and key in self._known.units:
                 yield self._holder(self._known.units[key], charges[key])
 
-    def _promises_beside(self, queue: str) -> Iterator[Promise]:
-        for other, promises in self._promises.items():
-            if other != queue:
-                yield from promises
-
-    def _holders(self, queue: str, leaving: Collection[str], now: datetime) -> Iterator[Holder]:
+    def _holders(
+        self, leaving: Collection[str], now: datetime, protected: Callable[[datetime], None]
+    ) -> Iterator[Holder]:
         """Those that may lose their grants now."""
-        charges, knows = self._known.usage.charges(), self._known.jobs.key_of
+        charges = self._known.usage.charges()
         for key, unit in self._possible.items():
-            charge, uid = charges.get(key), unit.job_uid
-            if charge is None or key in leaving or uid in self._unstoppable or knows(uid) is None:
+            charge = charges.get(key)
+            if charge is None or key in leaving or not self._can_be_stopped(unit):
                 continue
             safe = protected_until(unit, self._options.protection)
             if safe is None or safe <= now:
                 yield self._holder(unit, charge)
             else:
-                self._safe_until[queue] = min(safe, self._safe_until.get(queue, safe))
+                protected(safe)
 
     def _may_lose(self, unit: QueueUnit) -> bool:
         """By what the unit itself says."""
@@ -212,21 +245,3 @@ class Takings:
         )
         self._holders_of[unit.key] = Made(unit, charge, made)
         return made
-
-
-def is_easier_victim(old: QueueUnit | None, new: QueueUnit | None) -> bool:
-    """Whether others may find victims now who found none, or one of theirs stays after all."""
-    if old is None or new is None or not (old.holds_quota and new.holds_quota):
-        return False
-    return (
-        old.priority != new.priority
-        or any(old.labels.get(key) != new.labels.get(key) for key in PREEMPTIBLE_LABELS)
-        or (is_leaving(old) and not is_leaving(new))
-    )
-
-
-def is_leaving(unit: QueueUnit) -> bool:
-    """Whether it is giving back grants for another unit."""
-    mark = unit.condition("Evicted")
-    is_marked = mark is not None and mark.status and mark.reason in FOR_OTHERS
-    return unit.holds_quota and is_marked

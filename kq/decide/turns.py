@@ -1,24 +1,22 @@
 """In which order Queues have their cycles, when one event wakes several (spec 10.17)."""
 
+from kq.core.model import Queue
 from kq.core.plugins import Problem, QuotaPlugin
-from kq.decide.places import Places
-from kq.decide.usage import UsageIndex
+from kq.decide.usage import Usage
+from kq.decide.waiting import WaitingList
 
 Turn = tuple[int, float, float, str]
 
 
-def turn_of(
-    queue: str, priority: int, places: Places, quotas: QuotaPlugin, usage: UsageIndex
-) -> Turn:
+def turn_of(queue: Queue, waiting: WaitingList | None, quotas: QuotaPlugin, usage: Usage) -> Turn:
     """Priority descending, smaller dominant share, older head, name."""
-    first = next(places.in_order(queue), None)
-    age = first[1] if first else float("inf")
-    made = quotas.auto_made(queue)
+    age = next((each[1] for each in waiting.first(1, None)), None) if waiting else None
+    made = quotas.auto_made(queue.name)
     share = dominant_share(made.quota, quotas, usage) if made is not None else float("inf")
-    return (-priority, share, age, queue)
+    return (-queue.priority, share, float("inf") if age is None else age, queue.name)
 
 
-def dominant_share(quota: str, quotas: QuotaPlugin, usage: UsageIndex) -> float:
+def dominant_share(quota: str, quotas: QuotaPlugin, usage: Usage) -> float:
     """The largest part of its min that the quota uses; infinite without a min."""
     chain = quotas.chain(quota)
     if isinstance(chain, Problem) or not chain:

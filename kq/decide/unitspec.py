@@ -6,8 +6,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from kq.core import codec, keys, wire
-from kq.core.model import Grant, JobView, PodSet, QueueUnit, Template
+from kq.core.minresources import least_of
+from kq.core.model import JobView, QueueUnit
 from kq.core.wire import Wanted
+from kq.decide.held import held_pod_sets
 from kq.decide.situation import Situation
 
 MAX_NAME = 253
@@ -68,6 +70,7 @@ def wanted(now: Situation) -> Wanted:
         priority=value,
         priority_class=now.priority.class_name or "",
         pod_sets=now.pod_sets,
+        least=least_of(job.kind.kind, job.annotations),
     )
 
 
@@ -110,14 +113,15 @@ def difference(now: Situation, unit: QueueUnit) -> dict[str, Any]:
     meta: dict[str, Any] = {}
     labels = _labels(want, unit)
     annotations: dict[str, str | None] = {**_missing(want.annotations, unit.annotations)}
-    for key in (keys.DEFECT, keys.MAX_EXEC_TIME, keys.UNIT_QUOTA):
+    for key in (keys.DEFECT, keys.MAX_EXEC_TIME, keys.UNIT_QUOTA, *keys.MIN_RESOURCES):
         if key in unit.annotations and key not in want.annotations:
             annotations[key] = None
     spec = _priority(want, unit) | _activation(now.job, unit) | _longest(now.job, unit)
     if want.queue and want.queue != unit.queue and not unit.holds_quota:
         spec["queue"] = want.queue
     if not (unit.holds_quota and keys.DEFECT in want.annotations):
-        spec |= _pod_sets(want.pod_sets, unit)
+        recounted = any(key in annotations for key in keys.MIN_RESOURCES)
+        spec |= _pod_sets(now.job, want, unit, recounted=recounted)
     if labels:
         meta["labels"] = labels
     if annotations:
@@ -191,17 +195,16 @@ def _longest(job: JobView, unit: QueueUnit) -> dict[str, Any]:
     return {"maximumExecutionTimeSeconds": value}
 
 
-def _pod_sets(want: tuple[PodSet, ...], unit: QueueUnit) -> dict[str, Any]:
+def _pod_sets(job: JobView, want: Wanted, unit: QueueUnit, *, recounted: bool) -> dict[str, Any]:
     """Counts and templates: all of them while it waits, only counts while it holds quota."""
-    if unit.holds_quota:
-        want = held_pod_sets(want, unit)
+    sets = held_pod_sets(job, want.pod_sets, unit) if unit.holds_quota else want.pod_sets
     have = [(each.name, each.count, each.template.wire) for each in unit.pod_sets]
-    if [(each.name, each.count, each.template.wire) for each in want] == have:
-        return {}
-    # There may be none, but not an empty list.
-    patch: dict[str, Any] = {"podSet": wire.pod_sets_to_wire(want) or None}
-    total = wire.total_request(want)
-    if unit.resource != total:
+    patch: dict[str, Any] = {}
+    if [(each.name, each.count, each.template.wire) for each in sets] != have:
+        # There may be none, but not an empty list.
+        patch["podSet"] = wire.pod_sets_to_wire(sets) or None
+    total = wire.total_request(sets, want.least)
+    if (patch or recounted) and unit.resource != total:
         patch["resource"] = _replacing(total.to_wire(), unit)
     return patch
 
@@ -210,41 +213,3 @@ def _replacing(total: Mapping[str, str], unit: QueueUnit) -> dict[str, str | Non
     """A merge patch removes only what it names: resources no longer asked for become null."""
     gone = dict.fromkeys(name for name in unit.resource or () if name not in total)
     return {**total, **gone}
-
-
-def held_pod_sets(want: tuple[PodSet, ...], unit: QueueUnit) -> tuple[PodSet, ...]:
-    """The job's pod sets as a unit that holds quota has them: as granted, with the counts that it
-    holds from now on (spec 2.8, 9.17).
-
-    Pods that have ended lower a count by themselves; only a change of the job's own spec takes
-    grants back, or asks for more.
-    """
-    have = {each.name: each for each in unit.pod_sets}
-    grants = {each.name: each for each in unit.grants}
-    return tuple(
-        PodSet(
-            name=each.name,
-            count=_held_count(each, grants.get(each.name)),
-            template=_held_template(each, have.get(each.name), grants.get(each.name)),
-            min_count=each.min_count,
-        )
-        for each in want
-    )
-
-
-def _held_template(job: PodSet, unit: PodSet | None, grant: Grant | None) -> Template:
-    """The unit's own, unless it is not what was granted: then somebody edited it (spec 22.1)."""
-    if unit is None:
-        return job.template
-    granted = grant.resources if grant is not None else None
-    if granted is None or grant is None:
-        return unit.template
-    is_granted = unit.template.request.times(grant.replicas) == granted
-    return unit.template if is_granted else job.template
-
-
-def _held_count(job: PodSet, grant: Grant | None) -> int:
-    granted = job.count if grant is None else grant.replicas
-    if granted > job.wanted:
-        return min(job.count, job.wanted)
-    return max(granted, job.count)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
+from typing import Protocol
 
 from kq.core.resources import ZERO, Resources
 
@@ -9,6 +10,13 @@ Ancestry = Callable[[str], Sequence[str]]
 """The names of a quota and its ancestors."""
 
 _NOTHING: Mapping[str, int] = MappingProxyType({})
+
+
+class Usage(Protocol):
+    """What is in use, as a pass asks for it."""
+
+    def of(self, level: str) -> Mapping[str, int]:
+        """What all below and at that level have in use."""
 
 
 class UsageIndex:
@@ -23,6 +31,7 @@ class UsageIndex:
         self._charges: dict[str, tuple[str, Resources]] = {}
         self._own: dict[str, dict[str, int]] = {}
         self._levels: dict[str, dict[str, int]] = {}
+        self._changed: dict[str, None] = {}
 
     def set_ancestry(self, ancestry: Ancestry) -> set[str]:
         """The tree has changed: usage moves at once; the levels that have less in use now."""
@@ -30,6 +39,9 @@ class UsageIndex:
         for quota, amounts in self._own.items():
             for level in ancestry(quota):
                 _add(self._levels.setdefault(level, {}), amounts.items(), 1)
+        either = {**before, **self._levels}
+        moved = [level for level in either if before.get(level) != self._levels.get(level)]
+        self._changed.update(dict.fromkeys(moved))
         return {
             level
             for level, amounts in before.items()
@@ -58,9 +70,18 @@ class UsageIndex:
         old = self._charges.get(holder)
         return self.charge(holder, old[0], ZERO) if old else None
 
+    def take_changed(self) -> list[str]:
+        """Levels of which more or less is in use than at the last call."""
+        taken, self._changed = self._changed, {}
+        return list(taken)
+
     def of(self, level: str) -> Mapping[str, int]:
         """What all below and at that level have in use."""
         return self._levels.get(level, _NOTHING)
+
+    def own(self, quota: str) -> Mapping[str, int]:
+        """What those of that very quota have in use, without all below it."""
+        return self._own.get(quota, _NOTHING)
 
     def charge_of(self, holder: str) -> Resources:
         """What one holder has in use."""
@@ -71,10 +92,13 @@ class UsageIndex:
         return MappingProxyType(self._charges)
 
     def _book(self, quota: str, amount: Resources, sign: int) -> None:
+        if amount.is_zero:
+            return
         _add(self._own.setdefault(quota, {}), amount.items(), sign)
         if not self._own[quota]:
             del self._own[quota]
         for level in self._ancestry(quota):
+            self._changed[level] = None
             total = self._levels.setdefault(level, {})
             _add(total, amount.items(), sign)
             if not total:
@@ -84,7 +108,7 @@ class UsageIndex:
 class Trial:
     """Usage with grants of one cycle on top, the index itself untouched."""
 
-    def __init__(self, usage: UsageIndex) -> None:
+    def __init__(self, usage: Usage) -> None:
         self._usage = usage
         self._extra: dict[str, dict[str, int]] = {}
 
@@ -92,6 +116,11 @@ class Trial:
         """What is in use of one resource at one level, grants of this cycle included."""
         extra = self._extra.get(level)
         return self._usage.of(level).get(resource, 0) + (extra.get(resource, 0) if extra else 0)
+
+    def of(self, level: str) -> Mapping[str, int]:
+        """What is in use at one level."""
+        extra, used = self._extra.get(level), self._usage.of(level)
+        return {name: self.used(level, name) for name in {*used, *extra}} if extra else used
 
     def grant(self, levels: Sequence[str], amount: Resources) -> None:
         """One more grant."""

@@ -1,89 +1,30 @@
 """The candidates of one Queue, in policy order, grouped by shape.
 
-Units of one quota and rank with one request are one shape: either all of them fit or none. A cycle
-looks at each shape once, so that its cost follows the number of shapes and grants, not of waiting
-units.
+A cycle looks at each shape once, so that its cost follows the number of shapes and grants, not of
+waiting units. Those in back-off are shapes of their own, which it does not look at.
 """
 
-from bisect import bisect_left, bisect_right, insort
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from bisect import bisect_left, bisect_right
+from collections.abc import Collection, Iterable, Iterator
+from datetime import datetime
 from heapq import merge
-from itertools import islice
+from itertools import chain, islice
 
-from kq.core.plugins import LOW, OrderKey, Problem
-from kq.core.resources import Resources
+from kq.core.plugins import OrderKey, Problem
+from kq.decide.retry import Failure, Pace, Resting, end_of
+from kq.decide.shapes import Shape, ShapeId
 
-ShapeId = tuple[str, Resources, int]
-"""A quota, a request, and the rank in the policy's lists."""
-
-
-@dataclass(slots=True)
-class Shape:
-    """Candidates that ask the same of the same quota, and what the last cycle found of them."""
-
-    id: ShapeId
-    line: list[OrderKey] = field(default_factory=list)
-    head: OrderKey | None = None
-    head_verdict: Problem | None = None
-    rest_verdict: Problem | None = None
-    promised: dict[OrderKey, Problem] = field(default_factory=dict)
-    """Those for whom others give something back, and what they are told."""
-    told: dict[Problem | None, dict[OrderKey, None]] = field(default_factory=dict)
-
-    @property
-    def quota(self) -> str:
-        """The quota that all of them draw on."""
-        return self.id[0]
-
-    @property
-    def request(self) -> Resources:
-        """What each of them asks."""
-        return self.id[1]
-
-    @property
-    def rank(self) -> int:
-        """In which list of the policy they are."""
-        return self.id[2]
-
-    def begin(self, after: OrderKey | None) -> int:
-        """Where a pass that goes on behind `after` begins: ranks above the last begin anew."""
-        return bisect_right(self.line, after) if after is not None and self.rank == LOW else 0
-
-    def judge(self, head: OrderKey | None, head_verdict: Problem, rest: Problem) -> None:
-        """What a cycle found: `head` is the first that does not fit, `rest` is for the others."""
-        self.head, self.head_verdict, self.rest_verdict = head, head_verdict, rest
-
-    def verdict(self, place: OrderKey) -> Problem | None:
-        """What the last cycle found of the one at that place; None if there was no cycle yet."""
-        if place in self.promised:
-            return self.promised[place]
-        return self.head_verdict if place == self.head else self.rest_verdict
-
-    def untold(self) -> list[OrderKey]:
-        """Those that were told something else than what holds now."""
-        special = dict(self.promised)
-        if self.head is not None and self.head_verdict is not None:
-            special.setdefault(self.head, self.head_verdict)
-        others = [
-            place for place, verdict in special.items() if place not in self.told.get(verdict, ())
-        ]
-        if self.rest_verdict is not None:
-            others += [
-                place
-                for said, places in self.told.items()
-                if said != self.rest_verdict
-                for place in places
-                if place not in special
-            ]
-        return others
+__all__ = ["Shape", "ShapeId", "WaitingList"]
 
 
 class WaitingList:
     """The line of one Queue."""
 
     def __init__(self) -> None:
-        self._shapes: dict[ShapeId, Shape] = {}
+        self._shapes: dict[tuple[ShapeId, int], Shape] = {}
+        self._resting = Resting()
+        self._failed: list[Shape] = []
+        """Those that rest since the last pass."""
         self._places: dict[OrderKey, tuple[Shape, Problem | None]] = {}
 
     def __len__(self) -> int:
@@ -91,56 +32,166 @@ class WaitingList:
 
     def add(self, place: OrderKey, id_: ShapeId, told: Problem | None) -> None:
         """One more candidate; `told` is what its object says of why it waits."""
-        shape = self._shapes.get(id_)
+        shape = self._shapes.get((id_, 0))
         if shape is None:
-            shape = self._shapes[id_] = Shape(id_)
-        insort(shape.line, place)
-        shape.told.setdefault(told, {})[place] = None
+            shape = self._shapes[id_, 0] = Shape(id_)
+        shape.take_in((place,), 1)
+        shape.tell(place, told)
         self._places[place] = (shape, told)
 
     def remove(self, place: OrderKey) -> None:
         """One candidate less."""
-        shape, told = self._places.pop(place)
+        shape, told = self._found(place)
+        del self._places[place]
         del shape.line[bisect_left(shape.line, place)]
-        self._untell(shape, place, told)
+        shape.untell(place, told)
         if shape.head == place:
             shape.head = None
         shape.promised.pop(place, None)
-        if not shape.line:
-            del self._shapes[shape.id]
+        if not shape.line and shape.until is None:
+            del self._shapes[shape.id, shape.failures]
 
     def tell(self, place: OrderKey, verdict: Problem | None) -> None:
         """That one is being told this."""
-        shape, told = self._places[place]
+        shape, told = self._found(place)
         if told == verdict:
             return
-        self._untell(shape, place, told)
-        shape.told.setdefault(verdict, {})[place] = None
+        shape.untell(place, told)
+        shape.tell(place, verdict)
         self._places[place] = (shape, verdict)
+
+    def tell_news(self) -> list[OrderKey]:
+        """Those who are being told what the last pass found, as it is something else."""
+        news = []
+        for shape in chain(self._shapes.values(), self._failed):
+            for place in shape.untold():
+                self.tell(place, shape.verdict(place))
+                news.append(place)
+        self._failed.clear()
+        return news
 
     def verdict(self, place: OrderKey) -> Problem | None:
         """Why that one waits; None if no cycle has looked at it yet."""
-        return self._places[place][0].verdict(place)
+        return self._found(place)[0].verdict(place)
 
     def position(self, place: OrderKey) -> int:
         """Its place in line, from 1."""
-        return 1 + sum(bisect_left(shape.line, place) for shape in self._shapes.values())
+        every = chain(self._shapes.values(), self._resting)
+        return 1 + sum(bisect_left(shape.line, place) for shape in every)
+
+    def until(self, place: OrderKey) -> datetime | None:
+        """When the back-off of that one ends; None if it is in none."""
+        return self._found(place)[0].until if place in self._places else None
 
     def shapes(self) -> Iterable[Shape]:
-        """All shapes."""
+        """All shapes that a pass tries."""
         return self._shapes.values()
 
+    def quotas(self) -> set[str]:
+        """All quotas that somebody waits for, in back-off or not."""
+        return {each.quota for each in chain(self._shapes.values(), self._resting) if each.line}
+
     def first(self, count: int, after: OrderKey | None) -> list[OrderKey]:
-        """So many candidates from the head; of the last rank only those behind `after`."""
+        """So many that are tried, from the head; of the last rank only those behind `after`."""
         lines = [islice(shape.line, shape.begin(after), None) for shape in self._shapes.values()]
         return list(islice(merge(*lines), count))
+
+    def every(self) -> Iterator[Shape]:
+        """All shapes, those in back-off too."""
+        return chain(self._shapes.values(), self._resting)
+
+    @classmethod
+    def to_try(cls, shapes: Iterable[Shape]) -> "WaitingList":
+        """A list for passes alone, of shapes of its own; what its members are told it knows not."""
+        those = cls()
+        for each in shapes:
+            known = those._shapes.setdefault((each.id, each.failures), each)
+            if known is not each:
+                known.take_in(each.line, len(each.line))
+        return those
 
     def in_order(self) -> Iterator[OrderKey]:
         """All candidates from the head."""
         return iter(sorted(self._places))
 
-    def _untell(self, shape: Shape, place: OrderKey, told: Problem | None) -> None:
-        places = shape.told[told]
-        places.pop(place, None)
-        if not places:
-            del shape.told[told]
+    @property
+    def next_end(self) -> datetime | None:
+        """When the next back-off ends; None if nobody is in one."""
+        return self._resting.next_end
+
+    def rest(self, failure: Failure, pace: Pace, now: datetime) -> None:
+        """Those who failed are not tried before their back-off ends (spec 10.19)."""
+        failures = pace.one_more(failure.shape.failures)
+        back_off = pace.after(failures)
+        if not back_off:
+            return
+        shape, until = self._part(failure), end_of(now, back_off)
+        shape.failures = failures
+        known = self._resting.together(shape, until)
+        shape = shape if known is None else self._merged(known, shape)
+        self._resting.put(shape, until)
+        self._failed.append(shape)
+
+    def rouse(self, now: datetime) -> None:
+        """Those whose back-off is over are tried again."""
+        self._ready(self._resting.due(now))
+
+    def end_back_offs(self, quotas: Collection[str] | None = None) -> None:
+        """Nobody is in back-off any more, or nobody who waits for one of these quotas."""
+        ended = (each for each in self._resting if quotas is None or each.quota in quotas)
+        self._ready(self._resting.take(ended))
+
+    def _ready(self, shapes: Iterable[Shape]) -> None:
+        for shape in shapes:
+            shape.until = None
+            if shape.line:
+                key = (shape.id, shape.failures)
+                known = self._shapes.get(key)
+                self._shapes[key] = shape if known is None else self._merged(known, shape)
+
+    def _part(self, failure: Failure) -> Shape:
+        """Those who failed, as a shape of their own that is not tried any more."""
+        shape, last = failure.shape, failure.last
+        begin = bisect_left(shape.line, failure.first)
+        end = len(shape.line) if last is None else bisect_right(shape.line, last)
+        key = (shape.id, shape.failures)
+        if end - begin == len(shape.line):
+            return self._shapes.pop(key)
+        failed, others = shape.line[begin:end], shape.line[:begin] + shape.line[end:]
+        apart = Shape(shape.id, failures=shape.failures)
+        if len(failed) > len(others):
+            self._move(others, shape, apart)
+            apart.judge(None, failure.problem, failure.problem)
+            self._shapes[key], shape.line = apart, failed
+            return shape
+        self._move(failed, shape, apart)
+        apart.head, apart.head_verdict = shape.head, shape.head_verdict
+        apart.rest_verdict = shape.rest_verdict
+        shape.judge(None, failure.problem, failure.problem)
+        shape.line = others
+        return apart
+
+    def _merged(self, one: Shape, other: Shape) -> Shape:
+        """The larger of two with as many failures, with those of the other."""
+        small, large = sorted((one, other), key=lambda each: len(each.line))
+        small.merge_into(large)
+        return large
+
+    def _found(self, place: OrderKey) -> tuple[Shape, Problem | None]:
+        """The shape in which that one is now, and what its object says."""
+        shape, told = self._places[place]
+        while shape.into is not None:
+            shape = shape.into
+        return shape, told
+
+    def _move(self, places: Iterable[OrderKey], source: Shape, target: Shape) -> None:
+        """These belong to the target now; the source's line is for the caller to set."""
+        moved = list(places)
+        for place in moved:
+            told = self._places[place][1]
+            source.untell(place, told)
+            target.tell(place, told)
+            self._places[place] = (target, told)
+            if place in source.promised:
+                target.promised[place] = source.promised.pop(place)
+        target.take_in(moved, len(moved))

@@ -11,7 +11,7 @@ from typing import Any, Final
 from kq.core import codec
 from kq.core.kinds import Object, ResourceKind
 from kq.core.minresources import min_resources
-from kq.core.model import Chore, Grant, JobState, JobView, PodSet, PodSetUpdates
+from kq.core.model import Chore, Grant, JobState, JobView, PodSet
 from kq.core.patch import Patch
 from kq.core.resources import ZERO, Resources
 from kq.errors import DecodeError
@@ -26,7 +26,9 @@ from kq.jobs.argohold import (
 )
 from kq.jobs.argonodes import has_started, out_of_reach, released_nodes
 from kq.jobs.options import JobOptions
+from kq.jobs.progress import unless_known
 from kq.jobs.remarks import w6
+from kq.jobs.roles import no_maps, told
 
 WORKFLOW: Final = ResourceKind("argoproj.io", "v1alpha1", "Workflow", "workflows")
 SUSPENSION: Final = Patch({"spec": {"suspend": True}})
@@ -65,6 +67,8 @@ class Workflow:
             kind=WORKFLOW,
             suspended=spec.get("suspend") is True,
             state=_state(phase, started),
+            unknown_state=unless_known(phase, NOT_RUNNING, ENDED, ("Running",)),
+            takes_updates=False,
             has_run=started,
             started=codec.parse_time(status.get("startedAt")),
             released_at=codec.released_at(annotations),
@@ -86,9 +90,7 @@ class Workflow:
         """`spec.suspend: true`: no further step starts, but what runs is not ended."""
         return SUSPENSION
 
-    def resume(
-        self, job: Object, grants: Sequence[Grant], updates: PodSetUpdates, now: datetime
-    ) -> Patch:
+    def resume(self, job: Object, grants: Sequence[Grant], now: datetime) -> Patch:
         """All that `hold` did is undone, and the time that it was held does not count."""
         return let_run(job, now)
 
@@ -128,12 +130,36 @@ def _pod_set(needed: Resources, inline: bool) -> PodSet:
 
 def _largest_pod(spec: Object) -> tuple[Resources, str | None]:
     """Per resource the most that a pod of its own templates asks for."""
-    largest, defect = ZERO, None
+    largest, defect = ZERO, next(_unreadable(spec), None)
     for pod in _pods(spec) if is_inline(spec) else ():
         template = codec.template_of({"spec": pod})
         largest = largest.maximum(template.request)
         defect = defect or template.defect
     return largest, defect
+
+
+def _unreadable(spec: Object) -> Iterator[str]:
+    """What of its own templates says nothing of the pods that it should say something of."""
+    if spec.get("workflowTemplateRef"):
+        return
+    yield from _no_list(spec, "spec", "templates")
+    for index, template in enumerate(codec.listed(spec, "templates")):
+        where = f"spec.templates[{index}]"
+        if not isinstance(template, Mapping):
+            yield f"{where} is {told(template)}, not a map"
+            continue
+        pods = (no_maps(template, where, each) for each in ("container", "script", "containerSet"))
+        yield from filter(None, pods)
+        yield from _no_list(template, where, "sidecars", "initContainers")
+        of_set = codec.mapping(template, "containerSet")
+        yield from _no_list(of_set, f"{where}.containerSet", "containers")
+
+
+def _no_list(parent: Object, where: str, *fields: str) -> Iterator[str]:
+    for field in fields:
+        value = parent.get(field)
+        if value is not None and not isinstance(value, list):
+            yield f"{where}.{field} is {told(value)}, not a list"
 
 
 def _pods(spec: Object) -> Iterator[dict[str, Any]]:

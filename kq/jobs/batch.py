@@ -7,9 +7,10 @@ from typing import Any
 
 from kq.core import codec
 from kq.core.kinds import JOB, Object
-from kq.core.model import Grant, JobState, JobView, PodSet, PodSetUpdates, Template
+from kq.core.model import Grant, JobState, JobView, PodSet, Template
 from kq.core.patch import Patch
 from kq.jobs.options import JobOptions
+from kq.jobs.roles import POD_SPEC, no_maps
 
 POD_SET_NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 OWN_CONTROLLER = "kubernetes.io/job-controller"
@@ -33,6 +34,7 @@ class BatchJob:
         meta, spec, status = (codec.mapping(job, part) for part in ("metadata", "spec", "status"))
         template = codec.template_of(codec.mapping(spec, "template") if templates else {})
         pod_set, defect = _pod_set(meta.get("name") or "", spec, status, template)
+        defect = no_maps(spec, "spec", *POD_SPEC) or defect
         active = _count(status, "active")
         return JobView(
             **codec.job_metadata(meta),
@@ -63,9 +65,7 @@ class BatchJob:
         """`spec.suspend: true`."""
         return HOLD
 
-    def resume(
-        self, job: Object, grants: Sequence[Grant], updates: PodSetUpdates, now: datetime
-    ) -> Patch:
+    def resume(self, job: Object, grants: Sequence[Grant], now: datetime) -> Patch:
         """`spec.suspend: false`."""
         return Patch({"spec": {"suspend": False}})
 

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Protocol
 
 from kq.core.kinds import Object, ResourceKind
-from kq.core.model import Grant, JobView, PodSetUpdates
+from kq.core.model import Grant, JobView
 from kq.core.patch import Patch
 
 
@@ -28,10 +28,8 @@ class JobIntegration(Protocol):
     def suspend(self, job: Object) -> Patch:
         """What stops it after it was released."""
 
-    def resume(
-        self, job: Object, grants: Sequence[Grant], updates: PodSetUpdates, now: datetime
-    ) -> Patch:
-        """What lets it run, with what the checks want added to its pods.
+    def resume(self, job: Object, grants: Sequence[Grant], now: datetime) -> Patch:
+        """What lets it run.
 
         Of kinds whose view is `whole` the three patches need the whole job; of the others they do
         not look at it.

@@ -7,11 +7,20 @@ import msgspec
 
 from kq.core import codec
 from kq.core.kinds import Object, ResourceKind
-from kq.core.model import Grant, JobState, JobView, PodSet, PodSetUpdates
+from kq.core.model import Grant, JobState, JobView, PodSet
 from kq.core.patch import Patch
 from kq.jobs.options import JobOptions
 from kq.jobs.progress import has_any, since, state_of
-from kq.jobs.roles import MOST_PODS, counted, pod_set_names, told
+from kq.jobs.roles import (
+    MOST_POD_SETS,
+    MOST_PODS,
+    POD_SPEC,
+    counted,
+    no_maps,
+    pod_set_names,
+    told,
+    too_many,
+)
 
 JOBSET = ResourceKind("jobset.x-k8s.io", "v1alpha2", "JobSet", "jobsets")
 OWN_CONTROLLER = "jobset.sigs.k8s.io/jobset-controller"
@@ -67,9 +76,7 @@ class JobSet:
         """`spec.suspend: true`."""
         return HOLD
 
-    def resume(
-        self, job: Object, grants: Sequence[Grant], updates: PodSetUpdates, now: datetime
-    ) -> Patch:
+    def resume(self, job: Object, grants: Sequence[Grant], now: datetime) -> Patch:
         """`spec.suspend: false`."""
         return Patch({"spec": {"suspend": False}})
 
@@ -104,13 +111,15 @@ def _pod_sets(spec: Object, uid: str, templates: bool) -> tuple[tuple[PodSet, ..
     if listed is not None and not isinstance(listed, list):
         return (), f"spec.replicatedJobs is {told(listed)}, not a list"
     listed = listed or []
+    excess = too_many(listed, "spec.replicatedJobs")
+    listed = listed[:MOST_POD_SETS]
     names = pod_set_names((_name(each) for each in listed), uid)
     found = [
         _pod_set(each, name, index, templates)
         for index, (each, name) in enumerate(zip(listed, names, strict=True))
     ]
     defects = (defect for _, defect in found if defect)
-    return tuple(pod_set for pod_set, _ in found), next(defects, None)
+    return tuple(pod_set for pod_set, _ in found), excess or next(defects, None)
 
 
 def _name(replicated: object) -> str:
@@ -119,8 +128,9 @@ def _name(replicated: object) -> str:
 
 def _pod_set(value: object, name: str, index: int, templates: bool) -> tuple[PodSet, str | None]:
     where = f"spec.replicatedJobs[{index}]"
-    no_map = None if isinstance(value, Mapping) else f"{where} is {told(value)}, not a map"
     replicated = value if isinstance(value, Mapping) else {}
+    no_map = None if isinstance(value, Mapping) else f"{where} is {told(value)}, not a map"
+    no_map = no_map or no_maps(replicated, where, *JOB_TEMPLATE, *POD_SPEC)
     job = codec.mapping(codec.mapping(replicated, "template"), "spec")
     count, defect = _count(replicated, job, where)
     template = codec.template_of(codec.mapping(job, "template") if templates else {})

@@ -9,7 +9,7 @@ import msgspec
 
 from kq.core import codec, keys
 from kq.core.kinds import Object, ResourceKind
-from kq.core.model import Condition, Grant, JobState, JobView, PodSet, PodSetUpdates
+from kq.core.model import Condition, Grant, JobState, JobView, PodSet
 from kq.core.patch import Patch
 from kq.jobs.options import JobOptions
 from kq.jobs.progress import has_any, state_of
@@ -96,9 +96,7 @@ class KubeflowJob:
         """The same."""
         return _switched(True, "true")
 
-    def resume(
-        self, job: Object, grants: Sequence[Grant], updates: PodSetUpdates, now: datetime
-    ) -> Patch:
+    def resume(self, job: Object, grants: Sequence[Grant], now: datetime) -> Patch:
         """Both say that it is not held; the annotation may be removed instead (spec 8.4)."""
         return _switched(False, self._released)
 

@@ -8,12 +8,13 @@ import msgspec
 
 from kq.core import codec, keys
 from kq.core.kinds import Object, ResourceKind
-from kq.core.model import Grant, JobState, JobView, PodSet, PodSetUpdates
+from kq.core.model import Grant, JobState, JobView, PodSet
 from kq.core.patch import Patch
 from kq.jobs import remarks
 from kq.jobs.kubeflow import KubeflowJob, Shape, is_held
 from kq.jobs.options import JobOptions
-from kq.jobs.roles import counted
+from kq.jobs.progress import unless_known
+from kq.jobs.roles import POD_SPEC, counted, no_maps
 
 GROUP = "kubeflow.org"
 V2BETA1 = ResourceKind(GROUP, "v2beta1", "MPIJob", "mpijobs")
@@ -66,13 +67,11 @@ class MpiJob:
         """The same; a v1alpha1 job that runs does not mind it."""
         return self.hold(job)
 
-    def resume(
-        self, job: Object, grants: Sequence[Grant], updates: PodSetUpdates, now: datetime
-    ) -> Patch:
+    def resume(self, job: Object, grants: Sequence[Grant], now: datetime) -> Patch:
         """The hold is taken off."""
         if job.get("apiVersion") == V1ALPHA1.api_version:
             return _annotated(self._released)
-        return self._shaped(job).resume(job, grants, updates, now)
+        return self._shaped(job).resume(job, grants, now)
 
     def _shaped(self, job: Object) -> KubeflowJob:
         return self._by_role.get(str(job.get("apiVersion"))) or self._by_role[V2BETA1.api_version]
@@ -96,6 +95,8 @@ def _launched(job: Object, templates: bool) -> JobView:
         suspended=is_held(None, meta),
         # A state that nobody knows is no end.
         state=LAUNCHER_STATES.get(launcher, JobState.RUNNING),
+        unknown_state=unless_known(launcher, LAUNCHER_STATES),
+        takes_updates=False,
         has_run=bool(launcher or status.get("startTime") or status.get("workerReplicas")),
         started=codec.parse_time(status.get("startTime")),
         released_at=codec.released_at(meta.get("annotations")),
@@ -117,7 +118,7 @@ def _pod_sets(spec: Object, templates: bool) -> tuple[tuple[PodSet, ...], str | 
     return (
         PodSet(name="launcher", count=1, wanted=1, template=launcher),
         PodSet(name="worker", count=count, wanted=count, template=worker, path=TEMPLATE),
-    ), defect or worker.defect or launcher.defect
+    ), defect or no_maps(spec, "spec", *POD_SPEC) or worker.defect or launcher.defect
 
 
 def _with_resources(template: Mapping[str, Any], resources: object) -> Mapping[str, Any]:

@@ -1,6 +1,6 @@
 """How far a job is by what its operator wrote into its status (spec 8.6)."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 
 from kq.core import codec
@@ -17,6 +17,11 @@ def state_of(conditions: Iterable[Condition], states: States) -> JobState:
     """
     true = {each.type for each in conditions if each.status}
     return next((state for type_, state in states if type_ in true), JobState.PENDING)
+
+
+def unless_known(state: str, *known: Collection[str]) -> str:
+    """The state if it is none of those; empty for one that is known (spec 8.6)."""
+    return "" if any(state in each for each in known) else state
 
 
 def has_any(counts: Iterable[object], fields: Sequence[str]) -> bool:

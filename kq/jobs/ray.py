@@ -6,11 +6,13 @@ from typing import Any, Final
 
 from kq.core import codec
 from kq.core.kinds import Object, ResourceKind
-from kq.core.model import Grant, JobState, JobView, PodSetUpdates
+from kq.core.model import Grant, JobState, JobView
 from kq.core.patch import Patch
 from kq.jobs.options import JobOptions
+from kq.jobs.progress import unless_known
 from kq.jobs.raypods import RayPods, Reading, cluster_pods, with_submitter
 from kq.jobs.remarks import w4
+from kq.jobs.roles import no_maps
 
 OWN_CONTROLLER: Final = "ray.io/kuberay-operator"
 HOLD: Final = Patch({"spec": {"suspend": True}})
@@ -31,6 +33,8 @@ FINAL: Final = {
 NOT_RUNNING: Final = frozenset(
     {"", "Initializing", "Waiting", "Suspending", "Suspended", "Retrying"}
 )
+RUNNING: Final = frozenset({"Running"})
+CLUSTER_STATES: Final = frozenset({"", "ready", "failed", "unhealthy", "suspended"})
 SUBMITTED_BY_POD: Final = frozenset({"", "K8sJobMode"})
 NEVER_STARTED: Final = frozenset({"", "Suspending", "Suspended", "ValidationFailed"})
 
@@ -62,6 +66,7 @@ class RayJob:
             suspended=spec.get("suspend") is True,
             managed_by_other=foreign,
             state=_job_state(phase),
+            unknown_state=unless_known(phase, FINAL, NOT_RUNNING, RUNNING),
             has_run=has_run,
             # KubeRay gives a start also to those that it never started.
             started=codec.parse_time(status.get("startTime")) if has_run else None,
@@ -87,9 +92,7 @@ class RayJob:
         """`spec.suspend: true`."""
         return HOLD
 
-    def resume(
-        self, job: Object, grants: Sequence[Grant], updates: PodSetUpdates, now: datetime
-    ) -> Patch:
+    def resume(self, job: Object, grants: Sequence[Grant], now: datetime) -> Patch:
         """`spec.suspend: false`."""
         return RELEASE
 
@@ -102,7 +105,8 @@ class RayJob:
             sidecar=mode == "SidecarMode",
         )
         pods = cluster_pods(codec.mapping(spec, "rayClusterSpec"), reading)
-        return with_submitter(pods, spec, reading) if mode in SUBMITTED_BY_POD else pods
+        pods = with_submitter(pods, spec, reading) if mode in SUBMITTED_BY_POD else pods
+        return pods._replace(defect=no_maps(spec, "spec", "rayClusterSpec") or pods.defect)
 
 
 class RayCluster:
@@ -129,6 +133,7 @@ class RayCluster:
             suspended=suspended,
             managed_by_other=_managed_by_other(spec),
             state=_cluster_state(status, sum(each.count for each in pods.pod_sets[1:])),
+            unknown_state=unless_known(_text(status, "state"), CLUSTER_STATES),
             pods_terminating=1 if suspended and _is_going_down(status) else 0,
             has_run=ready is not None or _is_true(status, "RayClusterProvisioned"),
             started=ready,
@@ -145,9 +150,7 @@ class RayCluster:
         """`spec.suspend: true`."""
         return HOLD
 
-    def resume(
-        self, job: Object, grants: Sequence[Grant], updates: PodSetUpdates, now: datetime
-    ) -> Patch:
+    def resume(self, job: Object, grants: Sequence[Grant], now: datetime) -> Patch:
         """`spec.suspend: false`."""
         return RELEASE
 
@@ -185,9 +188,11 @@ def _job_state(phase: str) -> JobState:
 
 
 def _cluster_state(status: Mapping[str, Any], workers_wanted: int) -> JobState:
+    """States of spec 8.6; one that nobody knows counts as running."""
     ready_workers = codec.integer(status.get("readyWorkerReplicas")) or 0
     head_alone = not workers_wanted and _is_true(status, "HeadPodReady")
-    if status.get("state") == "ready" or ready_workers > 0 or head_alone:
+    is_unknown = bool(unless_known(_text(status, "state"), CLUSTER_STATES))
+    if status.get("state") == "ready" or ready_workers > 0 or head_alone or is_unknown:
         return JobState.RUNNING
     return JobState.PENDING
 

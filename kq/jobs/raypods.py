@@ -7,7 +7,7 @@ from kq.core import codec
 from kq.core.kinds import Object
 from kq.core.model import PodSet, Template
 from kq.core.patch import Path
-from kq.jobs.roles import MOST_PODS, pod_set_names, told
+from kq.jobs.roles import MOST_PODS, POD_SPEC, no_maps, pod_set_names, told
 
 MOST: Final = 2**31 - 1
 """Of a replica count; as an upper bound it is the operator's own and says nothing."""
@@ -60,7 +60,12 @@ def cluster_pods(cluster: Object, reading: Reading) -> RayPods:
         path=(*reading.path, "headGroupSpec", "template", "metadata"),
     )
     pod_sets = [head]
-    defects = [_odd_list(cluster, reading.path), head.template.defect]
+    at = ".".join(map(str, reading.path))
+    defects = [
+        _odd_list(cluster, reading.path),
+        no_maps(cluster, at, "headGroupSpec", *POD_SPEC),
+        head.template.defect,
+    ]
     for index, (name, group) in enumerate(zip(names[1:], groups, strict=True)):
         place = (*reading.path, "workerGroupSpecs", index)
         pod_set, defect = _group(name, group, place, reading, scales)
@@ -77,7 +82,8 @@ def with_submitter(pods: RayPods, spec: Object, reading: Reading) -> RayPods:
     submitter = PodSet(
         name=name, count=1, wanted=1, template=_template(template if reading.templates else {})
     )
-    return RayPods((*pods.pod_sets, submitter), pods.defect or submitter.template.defect)
+    defect = pods.defect or no_maps(spec, "spec", "submitterPodTemplate", "spec")
+    return RayPods((*pods.pod_sets, submitter), defect or submitter.template.defect)
 
 
 def _group_name(group: object) -> str:
@@ -94,6 +100,7 @@ def _group(
             name=name, count=0, template=_template({})
         ), f"{where} is {told(group)}, not a map"
     count, defect = _count(group, where, maximum=scales and reading.maximum)
+    defect = defect or no_maps(group, where, *POD_SPEC)
     template = _template(codec.mapping(group, "template") if reading.templates else {})
     path = (*place, "template", "metadata")
     return PodSet(name=name, count=count, wanted=count, template=template, path=path), defect

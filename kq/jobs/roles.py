@@ -11,8 +11,11 @@ from kq.core.model import PodSet
 ORDER = ("chief", "master", "launcher", "ps", "worker", "evaluator")
 PRIORITY_ORDER = ("launcher", "chief", "master", "worker", "ps", "evaluator")
 MOST_PODS = 1_000_000
+MOST_POD_SETS = 256
+"""That a unit takes."""
 MOST_LETTERS = 63
 NAMELESS = "main"
+POD_SPEC = ("template", "spec")
 SHOWN_LETTERS = 64
 
 
@@ -46,7 +49,8 @@ def pod_sets_by_role(
     specs = codec.mapping(spec, field)
     roles = sorted(specs, key=lambda role: (_rank(role, ORDER), role.lower(), role))
     pod_sets: list[PodSet] = []
-    defects = [_no_map(spec.get(field), ".".join(path))]
+    defects = [_no_map(spec.get(field), ".".join(path)), too_many(roles, ".".join(path))]
+    roles = roles[:MOST_POD_SETS]
     for role, name in zip(roles, pod_set_names(roles, uid), strict=True):
         where = ".".join((*path, role))
         one = codec.mapping(specs, role)
@@ -54,8 +58,30 @@ def pod_sets_by_role(
         template = codec.template_of(codec.mapping(one, "template") if templates else {})
         place = (*path, role, "template", "metadata")
         pod_sets.append(PodSet(name=name, count=count, wanted=count, template=template, path=place))
-        defects += [_no_map(specs[role], where), defect, template.defect]
+        defects += [_no_map(specs[role], where), defect, no_maps(one, where, *POD_SPEC)]
+        defects.append(template.defect)
     return tuple(pod_sets), next(filter(None, defects), None)
+
+
+def no_maps(parent: Object, where: str, *way: str) -> str | None:
+    """What stands in the place of the first map on the way that is none; absent ones may be.
+
+    Read as an empty one, its pods would count as nothing (spec 12.7).
+    """
+    here: object = parent
+    for key in way:
+        here = here.get(key) if isinstance(here, Mapping) else None
+        where = f"{where}.{key}"
+        if here is None or not isinstance(here, Mapping):
+            return _no_map(here, where)
+    return None
+
+
+def too_many(parts: Sequence[object], key: str) -> str | None:
+    """That a job has more parts than a unit takes (spec 22.1); None if it has not."""
+    if len(parts) <= MOST_POD_SETS:
+        return None
+    return f"{key} is of {len(parts)} pod sets, not at most {MOST_POD_SETS}"
 
 
 def _no_map(value: object, key: str) -> str | None:

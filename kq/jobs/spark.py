@@ -8,11 +8,12 @@ from kq.core import codec
 from kq.core.keys import SUSPEND
 from kq.core.kinds import Object, ResourceKind
 from kq.core.messages import m16
-from kq.core.model import Grant, JobState, JobView, PodSet, PodSetUpdates, Template
+from kq.core.model import Grant, JobState, JobView, PodSet, Template
 from kq.core.patch import Patch
 from kq.errors import DecodeError
 from kq.jobs.options import JobOptions
-from kq.jobs.roles import MOST_PODS, told
+from kq.jobs.progress import unless_known
+from kq.jobs.roles import MOST_PODS, POD_SPEC, no_maps, told
 from kq.jobs.sparkpods import priority_classes, template_of
 from kq.jobs.sparksizes import Role, Setting, is_true, whole
 
@@ -28,6 +29,7 @@ NOT_SUBMITTED: Final = frozenset({"SUBMISSION_FAILED", "FAILED_SUBMISSION"})
 NOT_RUNNING: Final = frozenset(
     {"", "NEW", "SUBMITTED", "INVALIDATING", "SUSPENDING", "SUSPENDED", "RESUMING"}
 )
+RUNNING: Final = frozenset({"RUNNING", "SUCCEEDING", "FAILING", "PENDING_RERUN", "UNKNOWN"})
 UNBOUNDED: Final = 2**31 - 1
 
 
@@ -55,6 +57,7 @@ class SparkApplication:
             kind=SPARK_APPLICATION,
             suspended=_is_held(meta, spec),
             state=_state(state, spec, status),
+            unknown_state=unless_known(state, NOT_RUNNING, NOT_SUBMITTED, ENDED, RUNNING),
             has_run=any(attempts),
             started=codec.parse_time(status.get("lastSubmissionAttemptTime")),
             released_at=codec.released_at(meta.get("annotations")),
@@ -71,9 +74,7 @@ class SparkApplication:
         """The same."""
         return HOLD
 
-    def resume(
-        self, job: Object, grants: Sequence[Grant], updates: PodSetUpdates, now: datetime
-    ) -> Patch:
+    def resume(self, job: Object, grants: Sequence[Grant], now: datetime) -> Patch:
         """Both off. Any other change of the spec would start the application anew (8.19)."""
         return self._release
 
@@ -123,7 +124,7 @@ def _pod_sets(
         role = Role(name, spec, conf)
         count, defect = (1, None) if name == "driver" else _executors(role, maximum=maximum)
         template, wrong = _template(role) if templates else (codec.template_of({}), None)
-        defects += [defect, wrong, template.defect]
+        defects += [no_maps(spec, "spec", name, *POD_SPEC), defect, wrong, template.defect]
         pod_sets.append(
             PodSet(name=name, count=count, wanted=count, template=template, path=("spec", name))
         )

@@ -7,7 +7,7 @@ import msgspec
 
 from kq.core import codec
 from kq.core.kinds import Object, ResourceKind
-from kq.core.model import Grant, JobState, JobView, PodSetUpdates
+from kq.core.model import Grant, JobState, JobView
 from kq.core.patch import Patch
 from kq.jobs.jobset import JOB_COUNTS
 from kq.jobs.options import JobOptions
@@ -40,6 +40,7 @@ class TrainJob:
             suspended=spec.get("suspend") is True,
             managed_by_other=(spec.get("managedBy") or OWN_CONTROLLER) != OWN_CONTROLLER,
             state=state,
+            takes_updates=False,
             has_run=resumed is not None
             or state is not JobState.PENDING
             or has_any(codec.listed(status, "jobsStatus"), JOB_COUNTS),
@@ -56,9 +57,7 @@ class TrainJob:
         """`spec.suspend: true`."""
         return HOLD
 
-    def resume(
-        self, job: Object, grants: Sequence[Grant], updates: PodSetUpdates, now: datetime
-    ) -> Patch:
+    def resume(self, job: Object, grants: Sequence[Grant], now: datetime) -> Patch:
         """`spec.suspend: false`."""
         return Patch({"spec": {"suspend": False}})
 

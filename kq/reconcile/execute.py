@@ -18,16 +18,13 @@ from kq.decide.actions import (
     Action,
     CreateUnit,
     DeleteUnit,
-    FreeNodes,
     HoldJob,
-    LetEnd,
     LookAgain,
-    PatchJob,
     PatchStatus,
     PatchUnit,
     ReleaseJob,
-    ShowWaiting,
     TellJob,
+    TellQueue,
     TellUnit,
 )
 from kq.decide.kin import selector_of
@@ -94,11 +91,25 @@ class Executor:
                     self._teller.tell(job, warning, reason, message)
                 case TellUnit(unit=unit, warning=warning, reason=reason, message=message):
                     self._teller.tell(unit, warning, reason, message)
-                case HoldJob() | ReleaseJob() | PatchJob() | LetEnd() | ShowWaiting() | FreeNodes():
-                    await self._write_job(action)
-                case _:
+                case TellQueue(unit=unit, reason=reason, message=message):
+                    self._tell_queue(unit, reason, message)
+                case CreateUnit() | DeleteUnit() | PatchUnit() | PatchStatus():
                     await self._write_unit(action)
+                case _:
+                    await self._write_job(action)
         return Result(requeue_after=again)
+
+    async def clash_of(self, job: JobView, unit: QueueUnit) -> str:
+        """Why what its checks want cannot be added to the job's pods; empty if it can."""
+        try:
+            return await self._jobs.clash_of(job, unit)
+        except NotFound:
+            return ""
+
+    def _tell_queue(self, unit: QueueUnit, reason: str, message: str) -> None:
+        queue = self._hub.book.queues.get(self._hub.book.queue_of(unit.key) or "")
+        if queue is not None:
+            self._teller.tell(queue, True, reason, message)
 
     async def patch_status(self, unit: QueueUnit, patch: Object) -> QueueUnit:
         """The unit as the status patch left it."""

@@ -4,11 +4,14 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 
 from kq.core import codec, keys
-from kq.core.model import JobView, NamespaceView, PodSet, QueueUnit, Template
+from kq.core.messages import over_quota
+from kq.core.minresources import least_of, wrong_with
+from kq.core.model import JobView, NamespaceView, Phase, PodSet, QueueUnit, Template
 from kq.core.plugins import Problem, label_of
 from kq.core.priority import DerivedPriority, derive
-from kq.decide.charge import request_of
-from kq.decide.fit import shortage
+from kq.decide.charge import asked_by, at_least, request_of
+from kq.decide.fit import Shortage, shortage
+from kq.decide.held import grows
 from kq.decide.jobs import job_key
 from kq.decide.kinds import grows_anew
 from kq.decide.places import Place
@@ -58,6 +61,7 @@ class Gatherer:
         """The job as it stands at that moment."""
         quota = self._quota(job, unit)
         name = self._unit_name(job)
+        short = self._shortage(job, unit, quota)
         is_child = unit is None and await self._owners.is_child(job)
         namesake = self._hub.book.units.get(f"{job.namespace}/{name}")
         return Situation(
@@ -78,7 +82,10 @@ class Gatherer:
             first_run=self._first_runs.get(job.kind.kind),
             may_hold_at=may_hold_at,
             taken=self._hub.book.takings.of(unit.key) if unit is not None else None,
-            outgrown=self._is_outgrown(job, unit, quota),
+            drained_by=self._hub.drained_by(unit) if unit is not None else "",
+            moves=self._moves(job, unit),
+            outgrown=short is not None and unit is not None and grows_anew(job, unit),
+            overdraft=over_quota(job.key, short.level, short.missing) if short else "",
         )
 
     def place_of(self, job: JobView) -> Place | None:
@@ -94,13 +101,14 @@ class Gatherer:
         if quota is None or not self._is_managed(job, quota):
             return None
         pod_sets = tuple(self._filled(job, each) for each in job.pod_sets)
+        quotas, least = self._hub.book.quotas, least_of(job.kind.kind, job.annotations)
         priority = self._priority(job).value or 0
         order = (-priority, job.created.timestamp(), f"{job.namespace}/{self._unit_name(job)}")
         return Place(
             self._queue(job, None, quota),
             order,
             quota,
-            request_of(pod_sets, quota, self._hub.book.quotas),
+            at_least(request_of(pod_sets, quota, quotas), least, quota, quotas),
         )
 
     def _unit_name(self, job: JobView) -> str:
@@ -119,6 +127,13 @@ class Gatherer:
         found = self._hub.book.quotas.quota_of(job.labels, self._namespace(job.namespace))
         return found or kept
 
+    def _moves(self, job: JobView, unit: QueueUnit | None) -> bool:
+        """Whether what is reserved is of another quota than the one that its job names now."""
+        if unit is None or unit.phase is not Phase.RESERVED:
+            return False
+        found = self._hub.book.quotas.quota_of(job.labels, self._namespace(job.namespace))
+        return bool(found) and found != named_quota(unit, self._hub.book.around)
+
     def _queue(self, job: JobView, unit: QueueUnit | None, quota: str | None) -> str:
         """The Queue to be written in spec.queue (spec 10.1)."""
         named = next((job.annotations[k] for k in keys.QUEUE_NAME if job.annotations.get(k)), "")
@@ -136,24 +151,27 @@ class Gatherer:
             live=group.live,
             running=group.running,
             pending=group.pending,
+            by_pod_set=dict(+group.running_in),
             ending=group.ending,
             stuck=group.lingering and group.live == 0,
         )
 
-    def _is_outgrown(self, job: JobView, unit: QueueUnit | None, quota: str | None) -> bool:
-        """Whether a new run of it does not fit beside what all others have in use."""
-        if unit is None or quota is None or not grows_anew(job, unit):
-            return False
+    def _shortage(self, job: JobView, unit: QueueUnit | None, quota: str | None) -> Shortage | None:
+        """What a job that grew lacks beside what all others have in use; None if it fits."""
+        if unit is None or quota is None or job.suspended or not unit.holds_quota:
+            return None
+        if not grows(unit):
+            return None
         book = self._hub.book
         chain, own = book.quotas.chain(quota), book.usage.charge_of(unit.key)
         if isinstance(chain, Problem):
-            return False
-        request = request_of(unit.pod_sets, quota, book.quotas)
+            return None
+        request = asked_by(unit, quota, book.quotas)
 
         def used(level: str, resource: str) -> int:
             return book.usage.of(level).get(resource, 0) - own.get(resource)
 
-        return shortage(chain, request, used) is not None
+        return shortage(chain, request, used)
 
     def _is_managed(self, job: JobView, quota: str | None) -> bool:
         """Spec 5.1, for a job that has no unit yet and is no child."""
@@ -176,7 +194,11 @@ class Gatherer:
         template = codec.filled_template(
             pod_set.template, [each.body for each in ranges], self._overhead(pod_set.template)
         )
-        defect = job.defect or (MISSING if job.estimated and self._demands_resources else None)
+        defect = (
+            job.defect
+            or wrong_with(job.annotations)
+            or (MISSING if job.estimated and self._demands_resources else None)
+        )
         if defect and template.defect is None:
             template = Template(template.wire, codec.ZERO, defect)
         return PodSet(

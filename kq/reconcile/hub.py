@@ -7,6 +7,7 @@ from kq.core.model import JobView, Phase, QueueUnit
 from kq.decide.book import Book
 from kq.decide.jobs import named_job
 from kq.decide.ledger import Sending
+from kq.decide.queuesettings import drains
 from kq.reconcile.controller import Request
 from kq.workqueue.queue import WorkQueue
 
@@ -84,9 +85,15 @@ class Hub:
         for name in self.book.take_woken():
             self.queues.queue.add(Request("", name))
             self.status_due(name)
+        for level in self.book.usage.take_changed():
+            self.status_due(self.book.quotas.queue_of(level))
         for key in self.book.take_to_tell():
+            told = self.book.units.get(key)
             namespace, _, name = key.partition("/")
-            self.queues.units.add(Request(namespace, name))
+            # The strings of the unit, not copies: at a start all units are told at once.
+            self.queues.units.add(
+                Request(told.namespace, told.name) if told else Request(namespace, name)
+            )
         for key in self.book.takings.take_news():
             victim = self.book.units.get(key)
             if victim is not None:
@@ -96,9 +103,22 @@ class Hub:
         """The API server answered our write of a unit with this."""
         self.book.wrote(unit, sending)
         evicted = unit.condition("Evicted")
-        if unit.phase is not Phase.RUNNING or (evicted is not None and evicted.status):
+        is_marked = evicted is not None and evicted.status
+        if unit.phase is not Phase.RUNNING or is_marked or self.drained_by(unit):
             self.enqueue_job_of(unit)  # once it runs, only an event gives it something to do
         self.pump()
+
+    def drained_by(self, unit: QueueUnit) -> str:
+        """The Queue that takes back what its units hold, if it is the unit's; else nothing."""
+        queue = self.book.queues.get(self.book.queue_of(unit.key) or "")
+        return queue.name if queue is not None and drains(queue) else ""
+
+    def drained(self, queue: str) -> None:
+        """The Queue is drained from now on: look at all jobs that hold quota in it."""
+        for key in self.book.places.at_queue(queue):
+            unit = self.book.units.get(key)
+            if unit is not None and unit.holds_quota:
+                self.enqueue_job_of(unit)
 
     def vanished(self, unit: QueueUnit) -> None:
         """The API server says that the unit is gone; a watch that never showed it tells no end."""

@@ -16,6 +16,7 @@ from kq.decide.kin import selector_of
 from kq.decide.kinds import HOLDS_LOCK
 from kq.decide.plan import plan_job
 from kq.decide.situation import Situation
+from kq.decide.updates import needs_adding
 from kq.metrics import SchedulingMetrics
 from kq.reconcile.controller import Request, Result
 from kq.reconcile.execute import STALE, Executor
@@ -64,6 +65,7 @@ class JobReconciler:
         self._defied: dict[str, datetime] = {}
         self._told: dict[str, None] = {}
         self._held: dict[str, datetime] = {}
+        self._odd_states: dict[str, str] = {}
 
     async def reconcile(self, request: Request) -> Result:
         """One job; `request.kind` says of which kind."""
@@ -85,6 +87,7 @@ class JobReconciler:
         return await self._bring_on(job, entry.settled)
 
     async def _bring_on(self, job: JobView, unit: QueueUnit) -> Result:
+        self._note_state(job)
         if self._may_have_pods(job, unit) and await self._executor.has_pods(job):
             return Result(requeue_after=STALE)
         now = await self._gatherer.situation(
@@ -95,6 +98,7 @@ class JobReconciler:
             running_since=self._runs_since(now),
             defied_since=self._defied_since(now),
             held_since=self._held_since(now),
+            clash=await self._clash(job, unit),
         )
         actions = [each for each in plan_job(now) if self._is_news(each)]
         result = await self._executor.execute(actions)
@@ -103,6 +107,23 @@ class JobReconciler:
         self._hub.status_due(queue)
         self._count(actions, now, queue or "")
         return result
+
+    async def _clash(self, job: JobView, unit: QueueUnit) -> str:
+        """Looked for before what the unit's checks want is added to the pods of its job."""
+        if not (unit.holds_quota and job.suspended and needs_adding(job, unit)):
+            return ""
+        return await self._executor.clash_of(job, unit)
+
+    def _note_state(self, job: JobView) -> None:
+        """A state that kq does not know is counted when it is seen first (spec 8.6)."""
+        known = self._odd_states.pop(job.uid, "")
+        if not job.unknown_state:
+            return
+        self._odd_states[job.uid] = job.unknown_state
+        if len(self._odd_states) > MOST_TOLD:
+            del self._odd_states[next(iter(self._odd_states))]
+        if job.unknown_state != known:
+            self._metrics.unknown_states.labels(job.kind.kind).inc()
 
     def _may_have_pods(self, job: JobView, unit: QueueUnit) -> bool:
         """Whether pods of a run that is over may live that no watch has shown yet (spec 24.3).

@@ -4,18 +4,33 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
-from kq.core import keys
-from kq.core.kinds import Object
-from kq.core.model import JobView
+from kq.core import codec, keys
+from kq.core.checks import ready
+from kq.core.kinds import JOB, Object
+from kq.core.model import JobView, QueueUnit
 from kq.core.patch import Patch
-from kq.decide.actions import FreeNodes, HoldJob, LetEnd, PatchJob, ReleaseJob, ShowWaiting
+from kq.decide.actions import (
+    AddToPods,
+    FreeNodes,
+    HoldJob,
+    LetEnd,
+    PatchJob,
+    ReleaseJob,
+    ShowWaiting,
+    TakeFromPods,
+)
+from kq.decide.updates import needs_adding
 from kq.jobs.argonodes import released_nodes
 from kq.jobs.integration import JobIntegration
+from kq.jobs.podupdates import clash_of, with_updates, without_updates
 from kq.jobs.queuing import dequeued_patch, waiting_patch
 from kq.kube.client import Client
 from kq.kube.errors import Conflict
 
-JobWrite = HoldJob | ReleaseJob | PatchJob | LetEnd | ShowWaiting | FreeNodes
+JobWrite = (
+    HoldJob | ReleaseJob | PatchJob | LetEnd | ShowWaiting | FreeNodes | AddToPods | TakeFromPods
+)
+ANEW = Patch({"status": {"startTime": None}})
 
 
 class JobWriter:
@@ -39,23 +54,48 @@ class JobWriter:
         match action:
             case ShowWaiting():
                 return await self._patch_status(job, whole, waiting_patch(whole, self._clock()))
-            case FreeNodes():
-                patch = released_nodes(whole, self._clock())
-            case LetEnd():
-                patch = self._integrations[job.kind.kind].resume(whole, (), (), self._clock())
-            case PatchJob(patch=body):
-                patch = Patch(body)
-            case HoldJob(annotations=annotations, labels=labels):
-                held = self._integrations[job.kind.kind].suspend(whole)
-                patch = _marks(annotations, labels).merged(held)
+            case AddToPods(unit=unit):
+                added = with_updates(job, whole, ready(unit.checks), unit.attempts)
+                await self._change_pods(job, whole, added)
+            case TakeFromPods():
+                await self._change_pods(job, whole, without_updates(job, whole))
             case ReleaseJob():
-                return await self._release(action, whole)
-        if patch is None:
-            return False
-        await self._patch(job, patch, job.resource_version)
+                await self._release(action, whole)
+            case _:
+                patch = self._patch_of(action, whole)
+                if patch is None:
+                    return False
+                await self._patch(job, patch, job.resource_version)
         return True
 
-    async def _release(self, action: ReleaseJob, whole: Object) -> bool:
+    def _patch_of(
+        self, action: FreeNodes | LetEnd | PatchJob | HoldJob, whole: Object
+    ) -> Patch | None:
+        integration = self._integrations[action.job.kind.kind]
+        match action:
+            case FreeNodes():
+                return released_nodes(whole, self._clock())
+            case LetEnd():
+                return integration.resume(whole, (), self._clock())
+            case PatchJob(patch=body):
+                return Patch(body)
+            case HoldJob(annotations=annotations, labels=labels):
+                return _marks(annotations, labels).merged(integration.suspend(whole))
+
+    async def clash_of(self, job: JobView, unit: QueueUnit) -> str:
+        """Why what its checks want cannot be added to the job's pods; empty if it can."""
+        return clash_of(job, await self._read(job), ready(unit.checks))
+
+    async def _change_pods(
+        self, job: JobView, whole: Object, patch: Patch, version: str = ""
+    ) -> None:
+        """API servers take no other pod template of a Job that has a start (spec 8.10)."""
+        version = version or job.resource_version
+        if job.kind == JOB and codec.mapping(whole, "status").get("startTime"):
+            version = _version(await self._send(job, ANEW, version, "status"))
+        await self._patch(job, patch, version)
+
+    async def _release(self, action: ReleaseJob, whole: Object) -> None:
         """Conditions first: left saying that it waits, it would say so at each restart."""
         job, version = action.job, action.job.resource_version
         released_at = datetime.fromisoformat(action.released_at)
@@ -64,10 +104,13 @@ class JobWriter:
             if shown is not None:
                 version = _version(await self._send(job, shown, version, "status"))
         integration = self._integrations[job.kind.kind]
-        resumed = integration.resume(whole, action.unit.grants, (), released_at)
-        marks = _marks({keys.DEQUEUE_TIMESTAMP: action.released_at})
-        await self._patch(job, marks.merged(resumed), version)
-        return True
+        resumed = integration.resume(whole, action.unit.grants, released_at)
+        released = _marks({keys.DEQUEUE_TIMESTAMP: action.released_at}).merged(resumed)
+        if not needs_adding(job, action.unit):
+            await self._patch(job, released, version)
+            return
+        added = with_updates(job, whole, ready(action.unit.checks), action.unit.attempts)
+        await self._change_pods(job, whole, added.merged(released), version)
 
     async def _patch_status(self, job: JobView, whole: Object, patch: Patch | None) -> bool:
         if patch is None:
@@ -107,10 +150,10 @@ class JobWriter:
 
 def _needs_whole(action: JobWrite) -> bool:
     match action:
-        case ShowWaiting() | FreeNodes() | LetEnd():
+        case ShowWaiting() | FreeNodes() | LetEnd() | AddToPods() | TakeFromPods():
             return True
-        case ReleaseJob(job=job):
-            return job.whole or bool(job.queuing)
+        case ReleaseJob(job=job, unit=unit):
+            return job.whole or bool(job.queuing) or needs_adding(job, unit)
         case HoldJob(job=job):
             return job.whole
         case _:

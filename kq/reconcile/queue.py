@@ -43,7 +43,7 @@ class QueueReconciler:
             self._hub.queues.grants.add(Request(unit.namespace, unit.name))
         self._hub.pump()
         self._measure(request.name, seconds, len(granted))
-        again = self._hub.book.takings.next_look(request.name)
+        again = self._hub.book.next_look(request.name)
         return Result(requeue_after=(again - now).total_seconds() if again else None)
 
     def _measure(self, queue: str, seconds: float, granted: int) -> None:

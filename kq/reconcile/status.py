@@ -1,22 +1,25 @@
 """Writes the status of Queues: counts, usage, conditions, the line (spec 3.1, 3.9)."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
+from heapq import nsmallest
+from itertools import islice
 from typing import Any
 
 from kq.core import codec, messages
 from kq.core.kinds import QUEUE
 from kq.core.messages import Reason
 from kq.core.model import Condition, Queue
-from kq.core.plugins import Problem, own_levels
+from kq.core.plugins import AutoMade, Problem, own_levels
 from kq.core.resources import Resources, plain
-from kq.decide import queuesettings
+from kq.decide import autoqueue, queuesettings
 from kq.kube.client import Client
 from kq.kube.errors import NotFound
 from kq.kube.store import Lister
 from kq.reconcile.controller import Request, Result
 from kq.reconcile.events import Teller
 from kq.reconcile.hub import Hub
+from kq.reconcile.usagemarks import UsageMarks
 
 COUNTS_INTERVAL = 5.0
 MOST_ITEMS = 1000
@@ -36,6 +39,7 @@ class StatusReconciler:
         queues: Lister[Queue],
         namespace: str,
         policies: tuple[str, ...],
+        marks: UsageMarks | None = None,
         clock: Callable[[], datetime],
         monotonic: Callable[[], float],
     ) -> None:
@@ -45,6 +49,7 @@ class StatusReconciler:
         self._queues = queues
         self._namespace = namespace
         self._policies = policies
+        self._marks = marks
         self._clock = clock
         self._monotonic = monotonic
         self._written: dict[str, float] = {}
@@ -63,7 +68,7 @@ class StatusReconciler:
         is_ours = queue.namespace == self._namespace
         patch = self._patch(queue) if is_ours else self._told_wrong(queue)
         if not patch:
-            return Result()
+            return await self._marks.bring(queue) if self._marks and is_ours else Result()
         self._written[queue.uid] = self._monotonic()
         try:
             await self._client.merge_patch(
@@ -91,14 +96,15 @@ class StatusReconciler:
             conditions = codec.with_condition(conditions, each, self._clock())
         if conditions == queue.conditions:
             return {}
-        self._tell_faults(queue, wanted)
+        self._tell_faults(queue)
         return {"conditions": codec.conditions_to_wire(conditions)}
 
-    def _tell_faults(self, queue: Queue, wanted: Sequence[Condition]) -> None:
+    def _tell_faults(self, queue: Queue) -> None:
         """Each once, for as long as the condition Active names it (spec 22.1)."""
-        is_active = any(each.type == "Active" and each.status for each in wanted)
+        if queue.namespace != self._namespace:
+            return
         said = "; ".join(each.message for each in queue.conditions if each.type == "Active")
-        for text in queuesettings.faults(queue, self._policies) if is_active else ():
+        for text in queuesettings.faults(queue, self._policies):
             if text not in said:
                 self._teller.tell(queue, True, "AddQueueFail", text)
 
@@ -115,18 +121,26 @@ class StatusReconciler:
         if usage != queue.usage:
             gone = dict.fromkeys(name for name in queue.usage if name not in usage)
             patch["usage"] = {**usage, **gone}
+        if queue.observed != queue.generation:
+            patch["observedGeneration"] = queue.generation
         return patch
 
     def _usage(self, queue: str) -> dict[str, str]:
         """What the Queue's quota has in use, as far as it limits it; of several the most."""
         made = self._hub.book.quotas.auto_made(queue)
-        chain = self._hub.book.quotas.chain(made.quota) if made is not None else ()
         used: dict[str, int] = {}
-        for level in () if isinstance(chain, Problem) else own_levels(chain):
-            of_level = self._hub.book.usage.of(level.name)
-            for name in level.limit:
+        for level, limit in self._limits(made) if made is not None else ():
+            of_level = self._hub.book.usage.of(level)
+            for name in limit:
                 used[plain(name)] = max(used.get(plain(name), 0), of_level.get(name, 0))
         return Resources.of(used).to_wire()
+
+    def _limits(self, made: AutoMade) -> Iterable[tuple[str, Resources]]:
+        """The levels of a quota's own; one that takes no units itself has what is below it."""
+        chain = self._hub.book.quotas.chain(made.quota)
+        if not isinstance(chain, Problem):
+            return [(level.name, level.limit) for level in own_levels(chain)]
+        return [(made.quota, made.follows.limit)] if made.follows is not None else []
 
     def _items_patch(self, queue: Queue) -> dict[str, Any]:
         """The line, if it differs and its own interval is over (spec 3.9)."""
@@ -143,14 +157,26 @@ class StatusReconciler:
     def _items(self, queue: Queue) -> tuple[Item, ...]:
         if any(key in queue.annotations for key in HIDE_KEYS):
             return ()
+        units = self._hub.book.units
+        line = islice(self._line(queue), MOST_ITEMS)
+        return tuple(
+            (units[key].name, units[key].namespace, units[key].priority or 0, position)
+            for position, key in enumerate(line, 1)
+        )
+
+    def _line(self, queue: Queue) -> Iterable[str]:
+        """Who waits, in the order in which they are tried, or will be once it goes on again."""
         book = self._hub.book
-        line = []
-        for position, place in enumerate(book.places.in_order(queue.name), 1):
-            if position > MOST_ITEMS:
-                break
-            unit = book.units[place[2]]
-            line.append((unit.name, unit.namespace, unit.priority or 0, position))
-        return tuple(line)
+        if not queuesettings.is_stopped(queue):
+            return (place[2] for place in book.places.in_order(queue.name))
+        policy = book.lines.policy(queue)
+        places = []
+        for key in book.places.at_queue(queue.name):
+            verdict = book.verdict(key)
+            if verdict is not None and verdict.reason == Reason.STOPPED:
+                order = policy.order_key(book.units[key])
+                places.append((policy.rank(order), order))
+        return [order[2] for _, order in nsmallest(MOST_ITEMS, places)]
 
     def _conditions(self, queue: Queue) -> list[Condition]:
         outcome = self._hub.book.lines.outcomes.get(queue.name)
@@ -164,16 +190,29 @@ class StatusReconciler:
         return [self._active(queue), blocked]
 
     def _active(self, queue: Queue) -> Condition:
-        """Whether units of the Queue can start (spec 3.1)."""
-        if queue.stop_policy in ("Hold", "HoldAndDrain"):
-            return Condition("Active", False, "Stopped", messages.m22(queue.name))
+        """Whether units of the Queue can start, and what of its settings counts otherwise."""
+        faults = queuesettings.faults(queue, self._policies)
+        found = self._stopped(queue) or self._without_quota(queue)
+        if found is not None:
+            told = "; ".join((found.message, *faults))
+            return Condition("Active", False, found.reason, told)
+        known = not queue.policy or queue.policy in self._policies
+        return Condition("Active", True, "Ready" if known else "UnknownPolicy", "; ".join(faults))
+
+    def _stopped(self, queue: Queue) -> Problem | None:
+        if not queuesettings.is_stopped(queue):
+            return None
+        return Problem("Stopped", messages.m22(queue.name))
+
+    def _without_quota(self, queue: Queue) -> Problem | None:
+        """What is wrong with its quota. One made by hand takes units of any (spec 10.3)."""
         made = self._hub.book.quotas.auto_made(queue.name)
+        if made is None and not autoqueue.is_auto_made(queue):
+            return None
         chain = self._hub.book.quotas.chain(made.quota if made is not None else queue.name)
         if isinstance(chain, Problem) and chain.reason in (Reason.NOT_FOUND, Reason.INVALID):
-            return Condition("Active", False, chain.reason, chain.message)
-        known = not queue.policy or queue.policy in self._policies
-        faults = queuesettings.faults(queue, self._policies)
-        return Condition("Active", True, "Ready" if known else "UnknownPolicy", "; ".join(faults))
+            return chain
+        return None
 
 
 def _item(item: Item) -> dict[str, object]:

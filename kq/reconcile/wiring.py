@@ -14,6 +14,7 @@ from kq.core.quotaviews import QuotaView
 from kq.decide.jobs import named_job
 from kq.decide.kin import owner_of
 from kq.decide.places import Place
+from kq.decide.queuesettings import drains
 from kq.kube.replica import Change
 from kq.reconcile import wakes
 from kq.reconcile.controller import Request
@@ -69,6 +70,7 @@ class Wiring:
     def connect(self) -> None:
         """From now on every change is heard."""
         self._watches.units.add_handler(self._unit)
+        self._watches.units.on_progress(self._units_seen)
         self._watches.queues.add_handler(self._queue)
         self._watches.quotas.add_handler(self._quota)
         self._watches.namespaces.add_handler(self._namespace_changed)
@@ -124,6 +126,11 @@ class Wiring:
         self._look_at_grant(view)
         self._hub.pump()
 
+    def _units_seen(self) -> None:
+        """Some that we made were deleted while no watch told of units."""
+        for unit in self._hub.book.ledger.unshown(self._watches.units.reached):
+            self._hub.vanished(unit)
+
     def _look_at_grant(self, unit: QueueUnit) -> None:
         """A grant that is still to be written may rest on an older version."""
         entry = self._hub.book.ledger.get(unit.key)
@@ -147,6 +154,8 @@ class Wiring:
             return
         if change.new is not None:
             self._hub.book.saw(change.new)
+            if drains(change.new) and not drains(change.old):
+                self._hub.drained(queue.name)
         else:
             self._hub.book.lost(queue)
             self._forget_queue(queue.name)

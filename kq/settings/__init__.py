@@ -5,6 +5,7 @@ flags and environment (`cli`), which are laid over them.
 """
 
 from kq.settings.parse import QUOTA_PLUGINS, number, parse
+from kq.settings.scheduling import SchedulingSettings, UnschedulableSettings
 from kq.settings.sections import ApiSettings, BypassSettings, JobSettings, Settings
 
 __all__ = [
@@ -12,7 +13,9 @@ __all__ = [
     "ApiSettings",
     "BypassSettings",
     "JobSettings",
+    "SchedulingSettings",
     "Settings",
+    "UnschedulableSettings",
     "number",
     "parse",
 ]

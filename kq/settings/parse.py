@@ -3,18 +3,21 @@
 import difflib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
 from kq.errors import ConfigError
+from kq.settings.scheduling import SchedulingSettings, UnschedulableSettings
 from kq.settings.sections import Settings
 
 API_VERSION = "scheduling.k8s.io/v1"
 KIND = "KoordQueueConfiguration"
 QUOTA_PLUGINS = ("ElasticQuotaV2", "ElasticQuota", "ResourceQuota")
 PROTECTION = "defaultReclaimProtectTime"
+BACK_OFFS = {"podInitialBackoffSeconds": "initialSeconds", "podMaxBackoffSeconds": "maxSeconds"}
+"""What the reference calls the keys of `scheduling.unschedulableBackoff` (spec 10.19)."""
 DURATIONS = ("Seconds", "Timeout")
 """What the keys of durations end in."""
 OTHER_PLUGINS = ("Priority", "DefaultGroup", "defaultgroup")
@@ -36,6 +39,8 @@ def parse(body: object, *, install_namespace: str = "koord-queue") -> Settings:
             raise ConfigError(f"{key} is not a known key{_nearest(str(key), known)}")
         if key in sections:
             values[key] = _section(sections[key], value, str(key))
+    found = plugin_back_offs(body.get("pluginConfigs"))
+    values["scheduling"] = _with_back_offs(values.get("scheduling"), body.get("scheduling"), found)
     return Settings(
         **values,
         quotaPlugin=quota_plugin(body.get("plugins")),
@@ -70,6 +75,27 @@ def quota_plugin(plugins: object) -> str:
     if len(quotas) > 1:
         raise ConfigError(f"plugins names more than one quota plugin: {', '.join(quotas)}")
     return quotas[0] if quotas else ""
+
+
+def plugin_back_offs(configs: object) -> dict[str, int]:
+    """The back-offs that arguments of plugins name, by our own keys; other keys are theirs."""
+    found: dict[str, int] = {}
+    for plugin, args in configs.items() if isinstance(configs, Mapping) else ():
+        for key, own in BACK_OFFS.items():
+            if isinstance(args, Mapping) and key in args:
+                found[own] = number(1, args[key], f"pluginConfigs.{plugin}.{key}")
+    return found
+
+
+def _with_back_offs(
+    section: SchedulingSettings | None, body: object, found: Mapping[str, int]
+) -> SchedulingSettings:
+    """The section with back-offs that it does not set itself."""
+    section = section or SchedulingSettings()
+    own = body.get("unschedulableBackoff") if isinstance(body, Mapping) else None
+    values = {**found, **{key: getattr(section.unschedulableBackoff, key) for key in own or ()}}
+    back_off = replace(UnschedulableSettings(), **values)
+    return replace(section, unschedulableBackoff=back_off)
 
 
 def _check_type(body: Mapping[Any, Any]) -> None:

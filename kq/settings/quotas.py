@@ -34,3 +34,5 @@ class QuotaSettings:
     resourceQuota: ResourceQuotaSettings = field(default_factory=ResourceQuotaSettings)
     terminatingLimitSeconds: int = 300
     """A pod that ends for longer no longer counts as live; 0: no limit (spec 11.9a)."""
+    usageAnnotations: bool = False
+    """Shows on Queues what their quotas use, in koord-queue's own annotations too (spec 3.10)."""

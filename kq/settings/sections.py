@@ -4,10 +4,11 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from kq.core.keys import EXCLUDED_NAMESPACES
-from kq.core.options import QuotaOptions, Selection, TakingOptions
+from kq.core.options import QuotaOptions, RetryOptions, Selection, TakingOptions
 from kq.jobs.options import JobOptions
 from kq.settings.choices import one_of
 from kq.settings.quotas import QuotaSettings
+from kq.settings.scheduling import SchedulingSettings
 
 _POLICIES = ("Priority", "Block", "Intelligent")
 _NAMESPACES = ("all", "labelled")
@@ -99,25 +100,6 @@ class JobSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BackoffSettings:
-    """Units whose job did not start (spec 9.6, 9.7)."""
-
-    maxSeconds: int = 3600
-    """They wait no longer than that."""
-    limit: int = 0
-    """After so many failures in a row a unit waits for somebody; 0: never."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SchedulingSettings:
-    """Order and policies (spec 10)."""
-
-    defaultPolicy: str = ""
-    """Policy of Queues that name none; empty: by the environment (spec 10.5)."""
-    backoff: BackoffSettings = field(default_factory=BackoffSettings)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class BypassSettings:
     """Who may let a job through without a queue (spec 5.9)."""
 
@@ -191,6 +173,8 @@ class Settings:
     """Where Queues live (spec 3.1)."""
     defaultReclaimProtectTime: timedelta = timedelta(0)
     """For so long after a grant nobody takes it back for another (spec 13.8)."""
+    strictConsistency: bool = False
+    """Whatever is given back ends back-offs (spec 10.21); the environment sets it."""
 
     @property
     def selection(self) -> Selection:
@@ -223,6 +207,17 @@ class Settings:
         return TakingOptions(
             protection=self.defaultReclaimProtectTime,
             preemptible=self.quota.defaultPreemptible,
+        )
+
+    @property
+    def retry_options(self) -> RetryOptions:
+        """When those who lack quota are tried again."""
+        scheduling = self.scheduling
+        return RetryOptions(
+            backs_off=scheduling.retry == "backoff",
+            initial=timedelta(seconds=scheduling.unschedulableBackoff.initialSeconds),
+            longest=timedelta(seconds=scheduling.unschedulableBackoff.maxSeconds),
+            strict=self.strictConsistency,
         )
 
     @property

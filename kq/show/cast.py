@@ -66,11 +66,11 @@ OUTAGE = Outage(begin=34, end=54)
 ROLES = (
     Role(at=0, team="vision", name="resnet", gpus=2, pods=2, seconds=60),
     Role(at=4, team="vision", name="segment", gpus=6, seconds=40),
-    Role(at=8, team="speech", name="whisper", gpus=4, seconds=60),
+    Role(at=8, team="speech", name="whisper", gpus=4, seconds=60, kind="PyTorchJob"),
     Role(at=12, team="speech", name="diarize", gpus=6, seconds=30),
     Role(at=16, team="speech", name="accents", gpus=1, seconds=20),
-    Role(at=20, team="vision", name="thumbs", gpus=2, seconds=25),
-    Role(at=24, team="vision", name="captions", gpus=2, seconds=30),
+    Role(at=20, team="vision", name="thumbs", gpus=2, seconds=25, kind="TFJob"),
+    Role(at=24, team="vision", name="captions", gpus=2, seconds=30, kind="Workflow"),
     Role(at=28, team="vision", name="deadline", gpus=4, seconds=25, priority=100),
     Role(at=38, team="speech", name="dialects", gpus=2, seconds=20),
 )

@@ -6,6 +6,8 @@ from typing import Any
 
 from kq.core import keys
 from kq.core.kinds import ELASTIC_QUOTA, JOB, Object, ResourceKind
+from kq.jobs.argo import WORKFLOW
+from kq.jobs.kubeflow import PYTORCHJOB, TFJOB
 from kq.settings import JobSettings, Settings
 from kq.show.cast import LAB, Cast, Quota, Role
 
@@ -23,12 +25,14 @@ class JobKind:
     """As `jobs.enabled` names it."""
     resource: ResourceKind
     spec: Callable[[Role], Object]
+    operator: str = ""
+    """Who looks after it, as `kq sim --operators` names it; the cluster itself if empty."""
 
 
-def pod_template(role: Role) -> dict[str, Any]:
+def pod_template(role: Role, container_name: str = "main") -> dict[str, Any]:
     """A pod of the role."""
     container = {
-        "name": "main",
+        "name": container_name,
         "image": IMAGE,
         "command": ["python", f"{role.name}.py"],
         "resources": {"limits": {GPU: str(role.gpus)}},
@@ -52,8 +56,39 @@ def job_spec(role: Role) -> Object:
     }
 
 
+def tfjob_spec(role: Role) -> Object:
+    """The spec of a TFJob that has workers only."""
+    return {"tfReplicaSpecs": {"Worker": _replicas(role, "tensorflow")}}
+
+
+def pytorchjob_spec(role: Role) -> Object:
+    """The spec of a PyTorchJob that has a master only."""
+    return {"pytorchReplicaSpecs": {"Master": _replicas(role, "pytorch")}}
+
+
+def workflow_spec(role: Role) -> Object:
+    """The spec of a Workflow of one step."""
+    template = pod_template(role)
+    (container,) = template["spec"]["containers"]
+    step = {"name": "step", "metadata": template["metadata"], "container": container}
+    return {"entrypoint": "step", "templates": [step]}
+
+
+def _replicas(role: Role, container_name: str) -> dict[str, Any]:
+    return {
+        "replicas": role.pods,
+        "restartPolicy": "Never",
+        "template": pod_template(role, container_name),
+    }
+
+
 KINDS: Mapping[str, JobKind] = {
     "Job": JobKind(key="job", resource=JOB, spec=job_spec),
+    "TFJob": JobKind(key="tfjob", resource=TFJOB.kind, spec=tfjob_spec, operator="training"),
+    "PyTorchJob": JobKind(
+        key="pytorchjob", resource=PYTORCHJOB.kind, spec=pytorchjob_spec, operator="training"
+    ),
+    "Workflow": JobKind(key="workflow", resource=WORKFLOW, spec=workflow_spec, operator="argo"),
 }
 """By the name that a role gives."""
 
@@ -63,6 +98,11 @@ def settings_for(cast: Cast) -> Settings:
     keys_of_kinds = {KINDS[each.kind].key for each in cast.roles}
     jobs = replace(JobSettings(), enabled=tuple(sorted(keys_of_kinds)))
     return Settings(jobs=jobs)
+
+
+def operators_for(cast: Cast) -> list[str]:
+    """Those that look after the cast's kinds of jobs."""
+    return sorted({KINDS[each.kind].operator for each in cast.roles} - {""})
 
 
 def job(role: Role) -> dict[str, Any]:

@@ -129,4 +129,5 @@ def _job_name(obj: dict[str, Any]) -> str:
 
 
 def _gpus(pod: dict[str, Any]) -> int:
-    return sum(int(each["resources"]["limits"][GPU]) for each in pod["spec"]["containers"])
+    asked = (each.get("resources", {}).get("limits", {}) for each in pod["spec"]["containers"])
+    return sum(int(limits.get(GPU, 0)) for limits in asked)

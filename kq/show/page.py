@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from rich.text import Text
 
+from kq.core.kinds import JOB
 from kq.show.cast import Cast, Quota, Role
 from kq.show.ending import NOTICEABLE
 from kq.show.happenings import (
@@ -97,7 +98,8 @@ def asked(role: Role) -> str:
     """What a job asks for, and how important it is."""
     pods = f" ({role.pods} pods of {role.gpus})" if role.pods > 1 else ""
     priority = f", priority {role.priority}" if role.priority else ""
-    return f"{gpus(role.total)}{pods}{priority}"
+    kind = "" if role.kind == JOB.kind else f"{role.kind}, "
+    return f"{kind}{gpus(role.total)}{pods}{priority}"
 
 
 def gpus(count: int) -> str:

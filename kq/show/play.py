@@ -11,7 +11,7 @@ from kq.errors import KqError
 from kq.show.cast import Cast, Role
 from kq.show.ending import Ending
 from kq.show.happenings import Killed, Moment, Restarted, in_order
-from kq.show.manifests import KINDS, job, settings_for, stage_set
+from kq.show.manifests import KINDS, job, operators_for, settings_for, stage_set
 from kq.show.onlooker import Onlooker
 from kq.show.tables import Question, table
 from kq.sim.time import LoopClock
@@ -43,7 +43,7 @@ class Play:
             # Seeds UIDs and generated names, which are no secrets here.
             clock=self._clock,
             random=random.Random(seed),  # noqa: S311
-            terms=terms or Terms(settings=settings_for(cast)),
+            terms=terms or Terms(settings=settings_for(cast), operators=operators_for(cast)),
         )
         self._moments: asyncio.Queue[Moment | None] = asyncio.Queue()
         self._onlooker = Onlooker(

@@ -2,20 +2,26 @@
 
 import base64
 import secrets
+import socket
 import ssl
 import tempfile
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import yaml
 
+from kq.errors import ConfigError
 from kq.sim.api.call import User
 from kq.tls.issue import Pair, Profile, issue_ca, issue_serving
 from kq.tls.verify import bare_context
 
 HOST = "127.0.0.1"
+NAME = "kq-sim"
+"""Of the cluster in kubeconfig files."""
 ADMIN = User()
 _NAMES = ("localhost", HOST, "kubernetes", "kubernetes.default", "kubernetes.default.svc")
 _TOKEN_BYTES = 24
@@ -62,7 +68,12 @@ class Access:
         self, path: Path, *, port: int, user: User = ADMIN, namespace: str = "default"
     ) -> None:
         """Writes a kubeconfig, readable by its owner only, that leads to the server as a user."""
-        name = "kq-sim"
+        path.touch(mode=0o600)
+        path.write_text(self.kubeconfig(port=port, user=user, namespace=namespace), "utf-8")
+
+    def kubeconfig(self, *, port: int, user: User = ADMIN, namespace: str = "default") -> str:
+        """The text of such a file."""
+        name = NAME
         cluster = {
             "server": f"https://{HOST}:{port}",
             "certificate-authority-data": base64.b64encode(self.authority.certificate).decode(),
@@ -76,5 +87,36 @@ class Access:
             "contexts": [{"name": name, "context": context}],
             "current-context": name,
         }
-        path.touch(mode=0o600)
-        path.write_text(yaml.safe_dump(content), "utf-8")
+        return yaml.safe_dump(content)
+
+
+def check_free(path: Path) -> None:
+    """Refuses a file that must not be written over: one of a cluster that runs, or of another."""
+    if not path.exists():
+        return
+    try:
+        content = yaml.safe_load(path.read_text("utf-8"))
+        (cluster,) = content["clusters"]
+        server = cluster["cluster"]["server"] if cluster["name"] == NAME else ""
+    except (OSError, UnicodeDecodeError, yaml.YAMLError, LookupError, TypeError, ValueError):
+        server = ""
+    url = urlsplit(str(server))
+    if url.hostname != HOST or url.port is None:
+        raise ConfigError(f"{path} is not of a simulated cluster; choose another --kubeconfig")
+    if _is_listened_at(HOST, url.port):
+        raise ConfigError(
+            f"{path} is of a simulated cluster that runs on {server}; choose another --kubeconfig"
+        )
+
+
+def remove(path: Path, content: str) -> None:
+    """Removes a file that still has this content; one that somebody else wrote there stays."""
+    with suppress(OSError):
+        if path.read_text("utf-8") == content:
+            path.unlink()
+
+
+def _is_listened_at(host: str, port: int) -> bool:
+    with socket.socket() as tried:
+        tried.settimeout(1.0)
+        return tried.connect_ex((host, port)) == 0

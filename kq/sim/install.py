@@ -11,6 +11,7 @@ from kq.core.kinds import Object
 from kq.errors import ConfigError
 from kq.kube.errors import from_status
 from kq.sim.api.call import Request
+from kq.sim.api.kinds import Kind
 from kq.sim.api.server import ApiServer
 
 PACKAGE = Path(kq.__file__).parent
@@ -47,17 +48,28 @@ def manifests_in(places: Sequence[Path]) -> Path:
 async def install(server: ApiServer, objects: Sequence[Object]) -> None:
     """Makes objects on a server; its refusal of one raises."""
     for obj in objects:
-        kind = server.registry.of(obj["apiVersion"], obj["kind"])
-        if kind is None:
-            raise ConfigError(f"{obj['kind']} of {obj['apiVersion']} is not served")
-        root = f"/apis/{kind.api_version}" if kind.group else f"/api/{kind.version}"
-        namespace = obj["metadata"].get("namespace", "default")
-        inside = f"/namespaces/{namespace}" if kind.namespaced else ""
-        path = f"{root}{inside}/{kind.plural}"
-        body = msgspec.json.encode(obj)
-        answer = await server.serve(Request(method="POST", path=path, body=body))
-        if answer.code >= 300:
-            raise from_status(answer.code, answer.body, answer.headers)
+        await create(server, obj)
+
+
+async def create(server: ApiServer, obj: Object) -> None:
+    """Makes one object; a refusal raises."""
+    kind = kind_of(server, obj["apiVersion"], obj["kind"])
+    root = f"/apis/{kind.api_version}" if kind.group else f"/api/{kind.version}"
+    namespace = obj["metadata"].get("namespace", "default")
+    inside = f"/namespaces/{namespace}" if kind.namespaced else ""
+    path = f"{root}{inside}/{kind.plural}"
+    body = msgspec.json.encode(obj)
+    answer = await server.serve(Request(method="POST", path=path, body=body))
+    if answer.code >= 300:
+        raise from_status(answer.code, answer.body, answer.headers)
+
+
+def kind_of(server: ApiServer, api_version: str, name: str) -> Kind:
+    """The kind that the server serves under that name."""
+    kind = server.registry.of(api_version, name)
+    if kind is None:
+        raise ConfigError(f"{name} of {api_version} is not served")
+    return kind
 
 
 def _within(folder: Path) -> Iterator[Object]:

@@ -60,11 +60,15 @@ OPERATORS: dict[str, Operator] = {
     "spark": Operator(kinds=[SPARK_APPLICATIONS], makers=[SparkController]),
 }
 """By the names that `kq sim --operators` knows."""
+ALL = "all"
+"""Stands for every one of them."""
 
 
 def chosen(names: Iterable[str]) -> list[Operator]:
     """Those operators and the ones that they need, each once."""
     wanted = dict.fromkeys(names)
+    if ALL in wanted:
+        wanted = dict.fromkeys(OPERATORS)
     if unknown := [each for each in wanted if each not in OPERATORS]:
         known = ", ".join(OPERATORS)
         raise ConfigError(f"no operator is called {', '.join(unknown)}; there are {known}")

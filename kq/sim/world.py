@@ -1,7 +1,7 @@
 """A whole cluster with kq at work on it, in one process."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -33,6 +33,7 @@ from kq.sim.control.running import Running
 from kq.sim.faults import Faults
 from kq.sim.faultywire import FaultyWire
 from kq.sim.install import install, installation
+from kq.sim.loading import load
 from kq.sim.local import Answered, LocalCaller, LocalTransport
 from kq.sim.operators import operator_controllers, operator_kinds
 from kq.sim.patience import Patient
@@ -41,6 +42,7 @@ from kq.webhook.http import Refusal
 
 WEBHOOK = "koord-queue-webhook.koord-queue.svc:443"
 """Where the webhook configuration says that the webhook is."""
+HOOKS = "WebhookConfiguration"
 READY_SECONDS = 60.0
 POLL_SECONDS = 0.02
 
@@ -61,6 +63,10 @@ class Terms:
     """Those that look after further kinds of jobs, by their names in `OPERATORS`."""
     objects: Sequence[Object] = field(default_factory=installation)
     """What is made before kq starts."""
+    loaded: Iterable[Object] = ()
+    """What is put onto it then (`kq.sim.loading`)."""
+    has_kq: bool = True
+    """Whether kq is at work in it; else there are only its CRDs and rights."""
     latency: float = 0.001
     """Seconds that a request of kq takes in each direction."""
     history: int = 20_000
@@ -104,9 +110,12 @@ class Simulation:
         self.cluster.start()
         await self.server.start()
         kinds = operator_kinds(self.terms.operators)
-        await install(self.server, [*kinds, *self.terms.objects, *self.terms.nodes])
-        await self.start_webhook()
-        await self.start_manager()
+        await install(self.server, [*kinds, *self._installed(), *self.terms.nodes])
+        with self.cluster.packing():
+            await load(self.server, self.terms.loaded)
+        if self.terms.has_kq:
+            await self.start_webhook()
+            await self.start_manager()
         return self
 
     async def __aexit__(
@@ -118,6 +127,12 @@ class Simulation:
         await self.kill_manager()
         await self.kill_webhook()
         await self.cluster.stop()
+
+    def _installed(self) -> list[Object]:
+        """What is made before kq starts; no webhook is named that never answers."""
+        if self.terms.has_kq:
+            return list(self.terms.objects)
+        return [each for each in self.terms.objects if not each["kind"].endswith(HOOKS)]
 
     def client(self, user: User | None = None) -> Client:
         """A way to the API server that no fault is put in."""

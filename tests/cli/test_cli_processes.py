@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from structlog.testing import capture_logs
 
 from kq.cli import processes
-from kq.cli.processes import default_policy, load_settings, manager, webhook
+from kq.cli.laying import default_policy, load_settings
+from kq.cli.processes import manager, webhook
 from kq.errors import ConfigError
 from kq.settings import Settings
 
@@ -112,6 +114,84 @@ def test_the_quota_plugin_is_the_environments_before_the_files(
     assert load(environ, config=str(file)).quotaPlugin == expected
 
 
+@pytest.mark.parametrize(
+    ("text", "environ", "backs_off"),
+    [
+        pytest.param("", {}, False, id="nothing"),
+        pytest.param("", {"QueueGroupPlugin": "elasticquota"}, True, id="kube-queue's quotas"),
+        pytest.param("", {"QueueGroupPlugin": "ResourceQuota"}, True, id="any case"),
+        pytest.param("", {"QueueGroupPlugin": "elasticquotav2"}, False, id="the new quotas"),
+        pytest.param("plugins: [{name: ElasticQuota}]", {}, False, id="plugin of the file"),
+        pytest.param("scheduling: {retry: backoff}", {}, True, id="the file says so"),
+        pytest.param(
+            "scheduling: {retry: event}",
+            {"QueueGroupPlugin": "elasticquota"},
+            False,
+            id="the file goes before what follows from the environment",
+        ),
+    ],
+)
+def test_the_retry_mode(file: Path, text: str, environ: dict[str, str], backs_off: bool) -> None:
+    """Spec 10.20."""
+    file.write_text(HEADER + text)
+    assert load(environ, config=str(file)).retry_options.backs_off is backs_off
+
+
+@pytest.mark.parametrize(
+    ("value", "strict"),
+    [("true", True), ("TRUE", True), ("1", True), ("yes", False), ("", False), ("false", False)],
+)
+def test_strict_consistency_is_the_environments(value: str, strict: bool) -> None:
+    """Spec 10.21, 10.22."""
+    assert load({"StrictConsistency": value}).retry_options.strict is strict
+
+
+BACK_OFF = "scheduling: {unschedulableBackoff: {initialSeconds: 3, maxSeconds: 1m}}"
+BY_PLUGIN = "pluginConfigs: {Priority: {podInitialBackoffSeconds: 5, other: 1}, Y: }"
+
+
+@pytest.mark.parametrize(
+    ("text", "flags", "expected"),
+    [
+        pytest.param("", {}, (1, 20), id="default"),
+        pytest.param(BACK_OFF, {}, (3, 60), id="file"),
+        pytest.param(BY_PLUGIN, {}, (5, 20), id="arguments of a plugin"),
+        pytest.param(f"{BY_PLUGIN}\n{BACK_OFF}", {}, (3, 60), id="the section goes first"),
+        pytest.param(BACK_OFF, {"initial_backoff": "7"}, (7, 60), id="first of the flags"),
+        pytest.param(BACK_OFF, {"max_backoff": "9"}, (3, 9), id="second of the flags"),
+    ],
+)
+def test_back_offs_come_from_flag_then_file(
+    file: Path, text: str, flags: dict[str, str], expected: tuple[int, int]
+) -> None:
+    """Spec 10.19, 16.2."""
+    file.write_text(HEADER + text)
+    retry = load(config=str(file), **flags).retry_options
+    assert (retry.initial.total_seconds(), retry.longest.total_seconds()) == expected
+
+
+@pytest.mark.parametrize(
+    ("environ", "lines"),
+    [
+        ({"StrictConsistency": "true"}, ["StrictConsistency changes nothing"]),
+        ({"StrictConsistency": "true", "QueueGroupPlugin": "elasticquota"}, []),
+        ({}, []),
+    ],
+    ids=["mode event", "mode backoff", "unset"],
+)
+def test_strict_consistency_in_mode_event_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, environ: dict[str, str], lines: list[str]
+) -> None:
+    """Spec 10.21: no change, already so."""
+    for name in ("StrictConsistency", "QueueGroupPlugin"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(processes, "start", lambda settings, flags: None)
+    monkeypatch.setattr(processes, "serve", lambda work: work.close())
+    with capture_logs() as logs:
+        assert CliRunner(env=environ).invoke(manager, []).exit_code == 0
+    assert [each["event"] for each in logs] == lines
+
+
 @pytest.mark.parametrize("flag", ["job", " job , ", "job,"])
 def test_extensions_of_the_flag_replace_the_files(file: Path, flag: str) -> None:
     file.write_text(HEADER + "jobs: {enabled: []}")
@@ -154,6 +234,16 @@ WRONG: list[Any] = [
     pytest.param("", ["--oversellrate", "nan"], "--oversellrate", id="rate, nan"),
     pytest.param("", ["--oversellrate", "1e400"], "--oversellrate", id="rate beyond reason"),
     pytest.param("", ["--qps", "abc"], "--qps", id="qps, no number"),
+    pytest.param(
+        "", ["--podMaxBackoffSeconds", "-1"], "--podMaxBackoffSeconds is -1", id="back-off"
+    ),
+    pytest.param("scheduling: {retry: often}", [], "scheduling.retry is often", id="retry mode"),
+    pytest.param(
+        "pluginConfigs: {X: {podMaxBackoffSeconds: x}}",
+        [],
+        "pluginConfigs.X.podMaxBackoffSeconds is x",
+        id="back-off of a plugin",
+    ),
     pytest.param("", ["--qps", "nan"], "--qps", id="qps, nan"),
     pytest.param("", ["--qps", "-1"], "--qps", id="negative qps"),
     pytest.param("", ["--burst", "-5"], "--burst", id="negative burst"),

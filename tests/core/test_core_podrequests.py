@@ -52,6 +52,7 @@ INIT = container({"cpu": "200m"}, name="i")
     ],
 )
 def test_containers_sidecars_and_init_containers(spec, expected):
+    """Spec 12.1, case B1."""
     assert asks(spec) == expected
 
 
@@ -75,6 +76,7 @@ def test_containers_sidecars_and_init_containers(spec, expected):
     ],
 )
 def test_a_limit_without_a_request_is_requested(spec, expected):
+    """Spec 12.3."""
     assert asks(spec) == expected
 
 
@@ -113,6 +115,7 @@ def test_overhead_is_that_of_the_spec_else_of_the_runtime_class():
 
 
 def test_limits_are_summed_likewise():
+    """Spec 12.2."""
     spec = pod(
         container(limits={"cpu": "1"}),
         container({"cpu": "1"}),
@@ -250,6 +253,7 @@ TEAM_A = limit_range(
     ],
 )
 def test_limit_ranges_fill_what_a_container_leaves_out(given_container, requests, limits):
+    """Spec 12.3a, case B2."""
     filled = fill_from_limit_ranges(pod(given_container), [TEAM_A])
     assert asks(filled) == requests
     assert pod_limits(filled).to_wire() == limits

@@ -83,6 +83,7 @@ def test_whole_units_are_those_of_kubernetes():
     ids=repr,
 )
 def test_all_legal_forms_are_exact(written, nano):
+    """Spec 11.12, case C1."""
     assert parse_quantity(written).nano == nano
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kq.core import classviews, keys, podviews, quotaviews, views
-from kq.core.model import Consumer, Grant, Phase
+from kq.core.model import UNTOLD, Consumer, Grant, Phase
 from kq.errors import DecodeError
 
 META = {
@@ -255,7 +255,8 @@ def test_a_queue():
 def test_a_queue_of_which_nothing_is_said():
     found = views.queue(body())
     assert (found.policy, found.priority, found.stop_policy) == ("", 0, "None")
-    assert (found.counts, found.items, found.annotations) == ((0, 0, 0), (), {})
+    untold = (UNTOLD,) * 3
+    assert (found.counts, found.items, found.annotations) == (untold, (), {})
 
 
 # -- quotas ------------------------------------------------------------------------------------

@@ -4,6 +4,8 @@ import json
 
 import pytest
 from builders import INSTALL_NAMESPACE, as_bytes, queue, quota
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from kq.core import keys, views
 from kq.core.patch import Patch
@@ -206,3 +208,40 @@ def test_an_empty_policy_becomes_the_default():
     _, body = made(quota())
     body["spec"]["queuePolicy"] = ""
     assert follow(body, quota())[0] == {"spec": {"queuePolicy": "Priority"}}
+
+
+# -- any history of both (spec 3.4, 3.5, 3.7) ---------------------------------------------------
+
+EDITS = st.tuples(
+    st.sampled_from(["quota", "person"]),
+    st.sampled_from([SKIP, DEPTH, "koord-queue/reclaim", "someone/else"]),
+    st.sampled_from(["1", "2", None]),
+)
+
+
+@given(st.lists(EDITS, max_size=8))
+@settings(max_examples=80, deadline=None)
+def test_the_quota_rules_what_it_says_and_takes_back_only_what_it_gave(edits):
+    """A key of the quota is as there; one that it lets go is gone, unless a person has changed it
+    since; all else is as the last person left it."""
+    of, expected, given_by_quota = {}, {}, {}
+    _, body = made(quota())
+    for who, key, text in edits:
+        if who == "quota":
+            of = {k: v for k, v in {**of, key: text}.items() if v is not None}
+        else:
+            marks = {**body["metadata"]["annotations"], key: text}
+            body["metadata"]["annotations"] = {k: v for k, v in marks.items() if v is not None}
+            expected[key] = text
+        copied = copied_annotations(quota(annotations=of))
+        for gone in given_by_quota.keys() - copied.keys():
+            if expected.get(gone) == given_by_quota[gone]:
+                expected[gone] = None
+        expected |= copied
+        given_by_quota = copied
+        patch = difference(views.queue(as_bytes(body)), quota(annotations=of), "Priority")
+        body = Patch(patch).apply(body)
+        found = body["metadata"]["annotations"]
+        assert {k: v for k, v in found.items() if k in expected} == {
+            k: v for k, v in expected.items() if v is not None
+        }

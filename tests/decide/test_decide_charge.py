@@ -6,6 +6,7 @@ from builders import amounts, charge_of, grant, pod, pod_set, request_of, unit
 
 from kq.core.model import Phase
 from kq.core.resources import ZERO
+from kq.decide.charge import all_run
 from kq.decide.pods import PodGroup
 
 JOBS = {"koord-queue/max-jobs": 1, "kube-queue/max-jobs": 1}
@@ -155,3 +156,13 @@ def test_a_pod_without_a_role_is_the_submitter_of_a_ray_job():
     group.put(pod("head-0", pod_set="head", cpu=2))
     group.put(pod("submitter-0", pod_set="", cpu=1))
     assert charge_of(ray, group)["cpu"] == 3000
+
+
+@pytest.mark.parametrize("phase", ["Running", "Succeeded", "Pending"])
+def test_all_pods_of_a_rayjob_run_when_its_submitter_does_too(phase):
+    """Spec 10.13; the submitter's pod says no role."""
+    roles = (pod_set("head", cpu=1), pod_set("small", 2, cpu=1), pod_set("submitter", cpu=1))
+    held = unit(pod_sets=roles, phase=Phase.DEQUEUED)
+    ray = [pod(pod_set=role) for role in ("head", "small", "small")]
+    assert not all_run(held, group(*ray))
+    assert all_run(held, group(*ray, pod(phase=phase))) == (phase != "Pending")

@@ -5,6 +5,7 @@ from builders import pod_set, unit
 from test_decide_cycle import A, B, Pass, blocked, one
 
 from kq.core.messages import m9, m11
+from kq.decide.cycle import UNTRIED
 
 GO_FIRST = m11(A)
 
@@ -94,6 +95,33 @@ def test_only_so_many_are_tried():
     assert Pass("Priority", one(8), *units, small, depth=3).started == ["small"]
 
 
+def test_those_behind_the_last_that_is_tried_are_told_that_they_are_in_line():
+    """Spec 10.12, 20: S1, and what they lack once they are tried."""
+    units = [unit(f"u{number}", quota=A, cpu=9, minute=number) for number in range(2)]
+    small, wide = unit("small", quota=A, cpu=1, minute=5), unit("wide", quota=A, cpu=7, minute=6)
+    cut = Pass("Priority", one(8), *units, small, wide, depth=2)
+    assert [cut.told(each.name) for each in (small, wide)] == [UNTRIED, UNTRIED]
+    assert (UNTRIED.message, UNTRIED.reason) == ("Enqueued", "Pending")
+    assert cut.told("u1").reason == "ExceedsMax"
+    tried = Pass("Priority", one(8), *units, small, wide, depth=4, used=[(A, 2)])
+    assert tried.told("wide").reason == "WaitingForQuota"
+
+
+def test_those_behind_the_last_in_a_shape_are_told_that_they_are_in_line_too():
+    """Spec 10.12."""
+    units = [unit(f"u{number}", quota=A, cpu=1, minute=number) for number in range(3)]
+    made = Pass("Priority", one(8), *units, depth=2)
+    assert (made.started, made.told("u2")) == (["u0", "u1"], UNTRIED)
+
+
+def test_those_with_whom_the_next_pass_goes_on_are_told_nothing_yet():
+    """Spec 10.12: it follows at once, and knows."""
+    units = [high("high", 9), low("one", 9), low("two", 8, 1)]
+    made = Pass("Intelligent", one(8), *units, depth=2, skip_impossible=True, used=[(A, 1)])
+    assert made.outcome.goes_on_after is not None
+    assert made.told("two") is None
+
+
 def test_grants_count_as_tries():
     units = [unit(f"u{number}", quota=A, cpu=1, minute=number) for number in range(5)]
     made = Pass("Priority", one(8), *units, depth=2)
@@ -136,7 +164,9 @@ def test_one_at_a_time_starts_one_and_keeps_those_that_fit():
 
 def test_nobody_starts_beside_one_whose_pods_do_not_all_run():
     fits, large = unit("fits", quota=A, cpu=1), unit("large", quota=A, cpu=9, minute=1)
-    made = Pass("Priority", one(8), fits, large, one_at_a_time=True, unready=True)
+    made = Pass(
+        "Priority", one(8), fits, large, one_at_a_time=True, unready=[(0, 0.0, "team-a/other")]
+    )
     assert made.started == []
     assert made.told("fits").message == m9("main")
     assert made.told("large").message.startswith("cannot start")

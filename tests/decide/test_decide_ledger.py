@@ -43,6 +43,34 @@ def play(*steps: tuple[str, str]) -> str | None:
     return known(ledger)
 
 
+def test_what_we_wrote_and_no_watch_has_shown_is_gone_when_the_watch_is_past_it() -> None:
+    """It was deleted while the watch said nothing, and the next one began after that."""
+    ledger = Ledger()
+    ledger.wrote(version(7), ledger.sending(KEY))
+    assert ledger.unshown(6) == []
+    assert ledger.unshown(7) == [version(7)]
+    ledger.gone(KEY, version(7).uid)
+    assert ledger.unshown(9) == []
+
+
+@pytest.mark.parametrize("shown", ["7", "9"])
+def test_what_a_watch_has_shown_it_will_also_take_away(shown: str) -> None:
+    ledger = Ledger()
+    ledger.wrote(version(7), ledger.sending(KEY))
+    ledger.saw(version(shown))
+    assert ledger.unshown(9) == []
+
+
+def test_a_unit_made_anew_is_not_the_one_that_was_shown() -> None:
+    ledger = Ledger()
+    ledger.saw(version(3, uid="old"))
+    ledger.wrote(version(7), ledger.sending(KEY))
+    ledger.gone(KEY, "old")
+    assert ledger.unshown(8) == [version(7)]
+    ledger.saw(version(7))
+    assert ledger.unshown(8) == []
+
+
 @pytest.mark.parametrize(
     ("steps", "counts"),
     [

@@ -20,6 +20,7 @@ from msgspec.structs import replace
 from plans import DEQUEUED, LIVE, PENDING, RUNNING, STUCK, event, kinds, one, status
 
 from kq.core import keys
+from kq.core.kinds import JOB, ResourceKind
 from kq.core.model import Phase
 from kq.core.priority import DerivedPriority
 from kq.decide.actions import (
@@ -31,6 +32,7 @@ from kq.decide.actions import (
     PatchUnit,
     ReleaseJob,
     TellJob,
+    TellQueue,
 )
 from kq.decide.plan import plan_job
 from kq.decide.situation import PodFacts, Rules
@@ -249,15 +251,16 @@ def scaled(count, wanted, granted):
     ("count", "wanted", "granted", "becomes"),
     [
         pytest.param(4, 4, 4, None, id="as it was"),
-        pytest.param(2, 4, 4, None, id="pods that ended lower nothing by themselves"),
-        pytest.param(0, 4, 4, None, id="all ended"),
+        pytest.param(2, 4, 4, 2, id="two have ended for good"),
+        pytest.param(0, 4, 4, None, id="all ended: what is left goes with the end"),
         pytest.param(6, 6, 4, 6, id="scaled up"),
         pytest.param(2, 2, 4, 2, id="scaled down"),
         pytest.param(1, 2, 4, 1, id="scaled down, one has ended"),
         pytest.param(0, 0, 4, 0, id="to nothing"),
     ],
 )
-def test_the_units_counts_follow_the_jobs_spec(count, wanted, granted, becomes):
+def test_the_units_counts_follow_the_job(count, wanted, granted, becomes):
+    """Spec 8.2, 9.17: finished pods of a Job are not held for."""
     now = scaled(count, wanted, granted)
     if becomes is None:
         assert PatchUnit not in kinds(now)
@@ -274,6 +277,91 @@ def test_grants_follow_the_units_counts():
     found = status(situation(job, held, pods=LIVE))
     assert [(each["replicas"], each["running"]) for each in found["admissions"]] == [(4, 1)]
     assert "phase" not in found
+
+
+def test_the_share_of_finished_pods_is_given_back_and_told():
+    """Spec 2.2, 9.17: of four two have ended for good."""
+    job = scaled(2, 4, 4).job
+    held = unit(replicas=2, grants=(grant(replicas=4, cpu=1),), **RUNNING)
+    found = status(situation(job, held, pods=LIVE))
+    assert [(each["name"], each["replicas"]) for each in found["admissions"]] == [("main", 2)]
+    assert found["reclaimablePods"] == [{"name": "main", "count": 2}]
+
+
+@pytest.mark.parametrize("fits", [True, False])
+def test_a_job_that_is_scaled_up_raises_its_grants_whether_it_fits_or_not(fits):
+    """Spec 9.17: above the max its Queue is told."""
+    job = running_job(pod_sets=(pod_set(count=4, cpu=1),))
+    held = unit(replicas=4, grants=(grant(replicas=2, cpu=1),), pods_running=1, **RUNNING)
+    now = situation(job, held, pods=LIVE, overdraft="" if fits else "above its max")
+    assert [each["replicas"] for each in status(now)["admissions"]] == [4]
+    assert status(now)["reclaimablePods"] is None
+    told = [each for each in plan_job(now) if isinstance(each, TellQueue)]
+    assert [(each.reason, each.message) for each in told] == (
+        [] if fits else [("OverQuota", "above its max")]
+    )
+
+
+ROLES = (pod_set("head", cpu=1), pod_set("gpus", count=3, cpu=2), pod_set("submitter", cpu=1))
+
+
+def test_running_replicas_are_told_by_pod_set():
+    """Spec 2.2, 8.23: with the counts that are written anyway, by the role of the pods."""
+    held = unit(pod_sets=ROLES, pods_running=3, **RUNNING)
+    pods = PodFacts(live=5, running=4, pending=1, by_pod_set={"head": 1, "gpus": 2, "": 1})
+    found = status(situation(running_job(pod_sets=ROLES), held, pods=pods, now=at(5)))
+    running = {each["name"]: each["running"] for each in found["admissions"]}
+    assert running == {"head": 1, "gpus": 2, "submitter": 1}
+
+
+def test_more_pods_than_were_granted_are_not_told_as_granted_ones():
+    """Spec 22.1: running is at most replicas."""
+    held = unit(pod_sets=ROLES, pods_running=3, **RUNNING)
+    pods = PodFacts(live=9, running=9, by_pod_set={"gpus": 9})
+    found = status(situation(running_job(pod_sets=ROLES), held, pods=pods, now=at(5)))
+    assert [each["running"] for each in found["admissions"]] == [0, 3, 0]
+
+
+def test_a_role_that_changes_while_the_counts_stay_writes_nothing():
+    """Spec 24.9."""
+    held = unit(pod_sets=ROLES, pods_running=3, **RUNNING)
+    pods = PodFacts(live=3, running=3, by_pod_set={"gpus": 3})
+    assert kinds(situation(running_job(pod_sets=ROLES), held, pods=pods, now=at(5))) == []
+
+
+SPARK = ResourceKind("sparkoperator.k8s.io", "v1beta2", "SparkApplication", "sparkapplications")
+
+
+@pytest.mark.parametrize(
+    ("kind", "suspended", "becomes"),
+    [(SPARK, False, "2"), (SPARK, True, None), (JOB, False, None)],
+    ids=["a new run", "not let go yet", "of a kind that keeps its pods"],
+)
+def test_other_sizes_of_an_application_that_runs_count_at_once(kind, suspended, becomes):
+    """Spec 8.19: any change but suspend starts it anew."""
+    bigger = (pod_set("executor", count=2, cpu=2),)
+    held = unit(pod_sets=(pod_set("executor", count=2, cpu=1),), **RUNNING)
+    released = None if suspended else NOW
+    job = running_job(kind=kind, suspended=suspended, released_at=released, pod_sets=bigger)
+    now = situation(job, held, pods=LIVE)
+    if becomes is None:
+        assert PatchUnit not in kinds(now)
+        return
+    spec = one(now, PatchUnit).patch["spec"]
+    (container,) = spec["podSet"][0]["template"]["spec"]["containers"]
+    assert container["resources"]["requests"] == {"cpu": becomes}
+    assert spec["resource"] == {"cpu": "4"}
+
+
+@pytest.mark.parametrize(("cpu", "total"), [(2, "4"), ("500m", "1")], ids=["larger", "smaller"])
+def test_grants_of_a_new_run_are_of_its_new_sizes(cpu, total):
+    """Spec 8.19, where it fits: it runs on, and counts as it is now."""
+    sets = (pod_set("executor", count=2, cpu=cpu),)
+    held = unit(pod_sets=sets, grants=(grant("executor", 2, cpu=1),), **RUNNING)
+    (given,) = status(situation(running_job(kind=SPARK, pod_sets=sets), held, pods=LIVE))[
+        "admissions"
+    ]
+    assert (given["replicas"], given["resources"]) == (2, {"cpu": total})
 
 
 def test_an_adopted_unit_belongs_to_the_job_from_now_on():

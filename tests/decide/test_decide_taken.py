@@ -52,6 +52,7 @@ def victim(**fields):
 
 
 def test_a_victim_is_marked_with_all_its_replicas_asked_back():
+    """Spec 13.5."""
     now = wanted(unit(replicas=3, **RUNNING))
     (mark,) = status(now)["conditions"]
     assert (mark["type"], mark["status"], mark["reason"]) == ("Evicted", "True", "Preempted")
@@ -180,6 +181,7 @@ def handed(unit_, pods=0):
     ],
 )
 def test_replicas_that_others_ask_back_are_given(unit_, running, left):
+    """Spec 13.13."""
     found = status(handed(unit_, running))
     (given,) = found["admissions"]
     assert (given["replicas"], given["resources"]) == (left, {"cpu": str(left)})

@@ -28,7 +28,7 @@ from kq.core.model import Phase
 from kq.core.options import TakingOptions
 from kq.core.plugins import Level
 from kq.core.resources import ZERO
-from kq.decide.taking import mode_of
+from kq.decide.reclaim import mode_of
 
 PREEMPTS = {keys.ENABLE_PREEMPTION[0]: "true"}
 RUNS = {"phase": Phase.RUNNING}

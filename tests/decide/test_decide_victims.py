@@ -152,6 +152,7 @@ def one_quota(*holders, cpu=3, **limits):
     ],
 )
 def test_victims_within_a_queue(tree, claim, expected):
+    """Spec 13.1, spec 13.2, spec 13.3, spec 13.4, cases F1 and F2."""
     assert tree.preempt(**claim) == expected
 
 
@@ -253,6 +254,7 @@ def test_a_min_is_made_good_by_those_above_theirs():
     ],
 )
 def test_victims_across_quotas(tree, claim, expected):
+    """Spec 13.9, spec 13.10, case F3."""
     assert tree.reclaim(**{"quota": "c"} | claim) == expected
 
 

@@ -5,7 +5,10 @@ import kind_cases_kubeflow
 from kind_cases import of_kinds
 from kind_world import KindWorld, asked, granted, pod_sets_of, waiting_for
 from reading import phase_of, reason_of
+from test_e2e_updates import TOLERATION, answer
 from world import World
+
+from kq.core import keys
 
 CASES = (*kind_cases_kubeflow.CASES, *kind_cases_data.CASES)
 
@@ -61,6 +64,39 @@ def test_a_stopped_job_frees_its_quota_when_its_pods_are_gone_and_runs_again(
     jobs.delete("first")
     world.submit(world.manifest("third", a, cpu=cpu))
     world.wait_pods("third")
+    assert jobs.onlooker.faults(cpu) == []
+
+
+@of_kinds(tuple(each for each in CASES if each.kind.kind == "TFJob"))
+def test_what_checks_want_is_on_the_pods_of_one_run_only(world: World, jobs: KindWorld) -> None:
+    """Spec 8.9, 8.21, 14.10: in all pod sets that have a place for it."""
+    cpu = jobs.case.cpu
+    a = world.quota("a", cpu=cpu)
+    written = jobs.unqueued_spec("first")
+    world.submit(world.manifest("blocker", a, cpu=cpu))
+    world.wait_pods("blocker")
+    jobs.submit("first", a)
+    unit = world.wait_message(jobs.unit("first"), waiting_for(a, cpu))
+    sets = [name for name, _ in pod_sets_of(unit) if name != "submitter"]
+    wanted = {"labels": {"rack": "r1"}, "tolerations": [TOLERATION]}
+    answer(world, jobs.unit("first"), *({"name": name, **wanted} for name in sets))
+    world.delete_job("blocker")
+    jobs.wait_running("first")
+    marked = [each for each in jobs.pods("first") if each["metadata"]["labels"].get("rack") == "r1"]
+    assert len(marked) == jobs.case.pods - (len(pod_sets_of(unit)) - len(sets))
+    world.wait_phase(jobs.unit("first"), "Running")
+    jobs.activate("first", False)
+    world.wait_message(jobs.unit("first"), "Evicted because the queue unit is deactivated")
+    gone = keys.POD_SET_UPDATES
+    held = jobs.wait("first", lambda job: gone not in job["metadata"]["annotations"])
+    assert jobs.own_spec(held) == written
+    answer(world, jobs.unit("first"))
+    jobs.activate("first", True)
+    jobs.wait_running("first")
+    # A Job that an operator made merges what it gets, and never gives it up.
+    labels = [each["metadata"]["labels"] for each in jobs.pods("first")]
+    own = [each for each in labels if "batch.kubernetes.io/controller-uid" not in each]
+    assert [each for each in own if "rack" in each] == []
     assert jobs.onlooker.faults(cpu) == []
 
 

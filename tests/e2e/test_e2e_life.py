@@ -3,9 +3,10 @@
 import pytest
 from ground import Object
 from reading import is_suspended, phase_of, replicas_of
-from world import World
+from world import INSTALLED_IN, World
 
 from kq.core import keys
+from kq.core.kinds import EVENT, POD
 
 PAUSED = (
     "Paused because the job was suspended by someone else; "
@@ -154,6 +155,36 @@ def test_a_job_scaled_above_its_quota_runs_on_and_nothing_else_starts(world: Wor
     world.submit(world.manifest("second", a, cpu=1))
     world.wait_message("second", waiting_for(a, 1, 2))
     assert world.phase("wide") == "Running"
+    told = world.ground.until(
+        lambda: [
+            each
+            for each in world.ground.items(EVENT, INSTALLED_IN)
+            if (each["reason"], each["involvedObject"]["name"]) == ("OverQuota", a)
+        ],
+        f"the Queue {a} is told of",
+    )
+    text = f"quota {a} is above its max: 3 cpu requested, max is 2; nothing starts there"
+    assert [each["message"].partition(", so ")[2] for each in told] == [text]
+
+
+def test_a_half_finished_job_gives_back_the_share_of_its_finished_pods(world: World) -> None:
+    """Spec 8.2, 9.17: four pods, two at once; the first three end, and the last one runs on."""
+    a = world.quota("a", cpu=2)
+    counts = {"completions": 4, "parallelism": 2}
+    world.submit(world.manifest("wide", a, cpu=1, spec=counts))
+    world.wait_phase("wide", "Running")
+    world.submit(world.manifest("next", a, cpu=1))
+    world.wait_message("next", waiting_for(a, 1, 2))
+    for _ in range(3):
+        pod = world.wait_pods("wide", count=2)[0]
+        ended = {"status": {"phase": "Succeeded"}}
+        world.ground.patch(POD, world.namespace, pod["metadata"]["name"], ended, "status")
+    world.wait_pods("next")
+    unit = world.wait_unit("wide", lambda unit: replicas_of(unit) == 1)
+    assert world.phase("wide") == "Running"
+    assert unit["status"]["reclaimablePods"] == [{"name": "wide", "count": 1}]
+    (last,) = [each for each in world.pods("wide") if each["status"]["phase"] == "Running"]
+    assert "deletionTimestamp" not in last["metadata"]
 
 
 def test_a_paused_job_gives_its_quota_back_and_queues_again_when_told(world: World) -> None:

@@ -22,8 +22,14 @@ def quota_kq(
     """kq where ResourceQuotas are the limits."""
     environment = {"QueueGroupPlugin": "resourcequota"}
     folder = tmp_path_factory.mktemp("quota-kq")
-    cluster = audited_control_plane
-    with Kq(cluster=cluster, folder=folder, as_accounts=True, environment=environment) as started:
+    started = Kq(
+        cluster=audited_control_plane,
+        folder=folder,
+        as_accounts=True,
+        settings={"scheduling": {"retry": "event"}},
+        environment=environment,
+    )
+    with started:
         yield started
     assert started.errors() == []
 

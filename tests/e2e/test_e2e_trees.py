@@ -26,8 +26,14 @@ def tree_kq(
     """kq as a deployment of the product before it was set up."""
     environment = {"QueueGroupPlugin": "elasticquota"}
     folder = tmp_path_factory.mktemp("tree-kq")
-    cluster = audited_control_plane
-    with Kq(cluster=cluster, folder=folder, as_accounts=True, environment=environment) as started:
+    started = Kq(
+        cluster=audited_control_plane,
+        folder=folder,
+        as_accounts=True,
+        settings={"scheduling": {"retry": "event"}},
+        environment=environment,
+    )
+    with started:
         yield started
     assert started.errors() == []
 

@@ -204,7 +204,7 @@ def held(job, added="suspend,template"):
 
 
 def released(job):
-    return ARGO.resume(job, (), (), NOW).apply(job)
+    return ARGO.resume(job, (), NOW).apply(job)
 
 
 def test_hold_and_release_leave_the_spec_as_it_was():

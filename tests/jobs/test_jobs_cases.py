@@ -141,7 +141,7 @@ def test_a_job_is_suspended(case: Path):
 def test_a_job_is_let_run(case: Path):
     integration, job = integration_of(case), loaded(case)
     held = integration.hold(job).apply(job)
-    patch = integration.resume(held, (), (), NOW)
+    patch = integration.resume(held, (), NOW)
     if (expected := beside(case, "resume")).exists():
         assert patch.body == loaded(expected)
     released = patch.apply(held)

@@ -210,7 +210,7 @@ def test_any_job_is_held_and_let_run(kind: str, job: dict[str, Any]):
     held = kq.hold(job).apply(job)
     assert kq.view(held).suspended
     assert kq.hold(held).is_noop(held)
-    released = kq.resume(held, (), (), NOW).apply(held)
+    released = kq.resume(held, (), NOW).apply(held)
     assert not kq.view(released).suspended
     assert kq.view(kq.suspend(released).apply(released)).suspended
 
@@ -246,7 +246,7 @@ def test_a_job_comes_back_from_its_hold_as_its_user_wrote_it(kind: str, spec: di
     kq = integration(kind)
     job = {"metadata": {"name": "j", "creationTimestamp": "2026-03-01T12:00:00Z"}, "spec": spec}
     held = marked(job, kq.hold(job))
-    released = kq.resume(held, (), (), NOW).apply(held)
+    released = kq.resume(held, (), NOW).apply(held)
     assert apart_from_the_hold(released, kind) == apart_from_the_hold(job, kind)
     assert SYNCHRONIZATION not in released["metadata"]["annotations"]
 

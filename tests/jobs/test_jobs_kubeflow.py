@@ -128,9 +128,9 @@ def test_whatever_stands_in_a_job_it_is_seen_held_and_let_go(key: str, version: 
         assert integration.view(held).suspended
         assert integration.hold(held).is_noop(held)
         assert integration.suspend(held).is_noop(held)
-        freed = integration.resume(held, (), (), NOW).apply(held)
+        freed = integration.resume(held, (), NOW).apply(held)
         assert not integration.view(freed).suspended
-        assert integration.resume(freed, (), (), NOW).is_noop(freed)
+        assert integration.resume(freed, (), NOW).is_noop(freed)
         assert without_hold(freed) == without_hold(job)
         assert job == before
 
@@ -206,7 +206,7 @@ def test_a_release_may_remove_the_annotation(key: str, version: str):
     integration = INTEGRATIONS[key](JobOptions(removes_suspend_annotation=True))
     job = {"apiVersion": version, "metadata": {"name": "train"}}
     held = integration.hold(job).apply(job)
-    freed = integration.resume(held, (), (), NOW).apply(held)
+    freed = integration.resume(held, (), NOW).apply(held)
     assert SUSPEND in held["metadata"]["annotations"]
     assert SUSPEND not in freed["metadata"]["annotations"]
     assert not integration.view(freed).suspended

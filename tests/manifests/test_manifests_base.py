@@ -100,7 +100,7 @@ def test_the_manager_writes_jobs_only_by_patch_and_pods_never():
     of_jobs = {each for each in written if each[1].partition("/")[0] in {*kinds, "pods"}}
     assert {verb for verb, _ in of_jobs} == {"patch"}
     assert {resource for _, resource in of_jobs if "/" not in resource} == kinds
-    shown = {"tfjobs", "pytorchjobs", "mpijobs", "xgboostjobs", "paddlejobs"}
+    shown = {"jobs", "tfjobs", "pytorchjobs", "mpijobs", "xgboostjobs", "paddlejobs"}
     assert {resource for _, resource in of_jobs if "/" in resource} == {
         f"{each}/status" for each in shown
     }

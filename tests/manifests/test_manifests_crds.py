@@ -108,6 +108,7 @@ def test_apply_can_remember_it(crd, kind):
 
 
 def test_units_print_the_columns_of_the_seed():
+    """Spec 2.3: their order is fixed, ADMISSIONS among the narrow ones."""
     (version,) = UNITS["spec"]["versions"]
     columns = [
         (each["name"], each["type"], each["jsonPath"], each.get("priority", 0))
@@ -125,6 +126,7 @@ def test_units_print_the_columns_of_the_seed():
 
 
 def test_queues_print_their_columns():
+    """Spec 3.2."""
     (version,) = QUEUES["spec"]["versions"]
     columns = [each["name"] for each in version["additionalPrinterColumns"]]
     assert columns == ["POLICY", "PRIORITY", "PENDING", "ADMITTED", "ACTIVE", "AGE"]

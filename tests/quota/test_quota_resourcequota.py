@@ -200,6 +200,7 @@ AFFINITY = {
     ],
 )
 def test_11_15_a_scope_says_which_pods_count(scope, containers, spec, is_counted):
+    """Spec 11.15."""
     of = picture(rq(hard={"pods": 9}, scopes=[scope]))
     expected = {"rq": {"pods": "1"}} if is_counted else {}
     assert counted(of, pod_template(*containers, **spec)) == expected
@@ -270,6 +271,7 @@ def live(*templates, namespace="team-a"):
 
 
 def test_11_16_live_pods_count_as_their_templates_do():
+    """Spec 11.16."""
     of = picture(
         rq("all", hard={"cpu": 9, "pods": 9}), rq("late", hard=CPU, scopes=["Terminating"])
     )

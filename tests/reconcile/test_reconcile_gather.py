@@ -67,6 +67,27 @@ async def test_what_is_always_there(ground: Gathering) -> None:
     assert now.pod_sets == (builders.pod_set(cpu=1),)
 
 
+async def test_what_a_job_needs_at_least_is_demanded_to_be_readable(ground: Gathering) -> None:
+    """Spec 8.16, M16: of every kind."""
+    job = job_view(labels=LABELLED, annotations={keys.MIN_RESOURCES[0]: "cpu: lots"})
+    (found,) = (await ground.now(job)).pod_sets
+    assert found.template.defect == "cpu in koord-queue/min-resources is lots, not a quantity"
+
+
+async def test_a_job_that_was_scaled_up_above_its_quota_is_told_of(ground: Gathering) -> None:
+    """Spec 9.17: of 5 cpu it had 3 of its own, another one has 2, and it asks for 4."""
+    mine = builders.unit("train", replicas=4, grants=(Grant("main", 3),), phase=Phase.RUNNING)
+    ground.book.saw(mine)
+    ground.book.saw(builders.unit("other", replicas=1, phase=Phase.RUNNING))
+    running = job_view(suspended=False, labels=LABELLED)
+    assert (await ground.now(running, mine)).overdraft == ""
+    ground.book.saw(builders.unit("third", replicas=1, phase=Phase.RUNNING))
+    assert (await ground.now(running, mine)).overdraft == (
+        "team-a/train was scaled up, so quota team-a is above its max: "
+        "4 cpu requested, max is 5; nothing starts there"
+    )
+
+
 @pytest.mark.parametrize(
     ("kind", "other", "outgrown"),
     [
@@ -233,9 +254,11 @@ async def test_a_held_job_is_expected_in_its_place_until_a_unit_stands_for_it(
 async def test_the_pods_of_the_job_are_counted(ground: Gathering) -> None:
     ended = builders.NOW
     for number, phase in enumerate(("Running", "Pending", "Running", "Succeeded", "Failed")):
-        ground.book.saw(builders.pod(f"train-{number}", phase=phase))
+        ground.book.saw(builders.pod(f"train-{number}", phase=phase, pod_set="worker"))
     ground.book.saw(builders.pod("other-0", job="other"))
-    assert (await ground.now(job_view())).pods == PodFacts(live=3, running=2, pending=1)
+    assert (await ground.now(job_view())).pods == PodFacts(
+        live=3, running=2, pending=1, by_pod_set={"worker": 2}
+    )
     for number in (0, 1, 2):
         ground.book.stuck(builders.pod(f"train-{number}", deleted_at=ended))
     assert (await ground.now(job_view())).pods == PodFacts(stuck=True)

@@ -181,6 +181,18 @@ async def test_a_lock_that_a_waiting_job_holds_is_told_once(ground: Jobs) -> Non
     assert ground.notes.told == [f"Warning HoldsLock Job/train: {text}"]
 
 
+async def test_a_state_that_kq_does_not_know_is_counted_at_its_first_sight(ground: Jobs) -> None:
+    """Spec 8.6."""
+    ground.job(metadata=LABELLED)
+    await ground.look()
+    for state in ("Dreaming", "Dreaming", "", "Dreaming", "Musing"):
+        view = msgspec.structs.replace(ground.job_now(), unknown_state=state)
+        ground.watches.jobs["Job"].show(view)  # type: ignore[attr-defined]
+        await ground.look()
+    found = ground.registry.get_sample_value("kq_unknown_states_total", {"kind": "Job"})
+    assert found == 3
+
+
 async def test_from_the_grant_on_the_job_is_released_once(ground: Jobs) -> None:
     await ground.granted()
     for _ in range(3):

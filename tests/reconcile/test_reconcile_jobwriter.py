@@ -8,8 +8,16 @@ import pytest
 from api import Api
 from builders import NOW
 
-from kq.core import keys
-from kq.decide.actions import FreeNodes, HoldJob, LetEnd, ReleaseJob, ShowWaiting
+from kq.core import checks, keys
+from kq.decide.actions import (
+    AddToPods,
+    FreeNodes,
+    HoldJob,
+    LetEnd,
+    ReleaseJob,
+    ShowWaiting,
+    TakeFromPods,
+)
 from kq.jobs import INTEGRATIONS
 from kq.jobs.options import JobOptions
 from kq.kube.errors import Conflict
@@ -134,6 +142,64 @@ async def test_a_node_at_our_template_is_let_go_on_and_no_other() -> None:
     phases = {key: node["phase"] for key, node in desk.raw["status"]["nodes"].items()}
     assert phases == {"ours": "Succeeded", "theirs": "Running"}
     assert not await desk.writer.write(FreeNodes(desk.job()))
+
+
+def wants(pod_set: str, attempt: int = 1) -> Any:
+    """A unit one check of which wants a label added."""
+    update = {"name": pod_set, "labels": {"rack": "r1"}}
+    entry = {"name": "quota", "state": "Ready", "podSetUpdates": [update]}
+    return builders.unit(checks=checks.answers([entry]), attempts=attempt)
+
+
+def batch_job(**status: Any) -> Desk:
+    return Desk(
+        INTEGRATIONS["job"](JobOptions()), spec=builders.job(suspend=True)["spec"], **status
+    )
+
+
+async def test_what_checks_want_is_in_the_one_patch_that_releases() -> None:
+    """Spec 8.9, 24.9."""
+    desk = batch_job()
+    await desk.writer.write(ReleaseJob(desk.job(), wants("train"), RELEASED))
+    assert desk.writes == ["patch job"]
+    assert desk.raw["spec"]["suspend"] is False
+    assert desk.raw["spec"]["template"]["metadata"]["labels"] == {"rack": "r1"}
+    note = checks.added_of(desk.job().annotations)
+    assert note == checks.Added(1, {"train": {"labels": {"rack": "r1"}}})
+
+
+async def test_a_job_that_has_a_start_loses_it_before_its_pods_change() -> None:
+    """Spec 8.10: when they are given something, and when it is taken again."""
+    desk = batch_job(status={"startTime": "2026-03-01T12:00:00Z"})
+    await desk.writer.write(ReleaseJob(desk.job(), wants("train"), RELEASED))
+    assert desk.writes == ["patch status", "patch job"]
+    assert "startTime" not in desk.raw["status"]
+    desk.api.edit(desk.kind, KEY, {"status": {"startTime": "2026-03-01T12:00:00Z"}})
+    desk.api.asked.clear()
+    await desk.writer.write(TakeFromPods(desk.job()))
+    assert desk.writes == ["patch status", "patch job"]
+    assert not desk.raw["spec"]["template"]["metadata"].get("labels")
+    assert keys.POD_SET_UPDATES not in desk.raw["metadata"]["annotations"]
+
+
+async def test_an_application_is_changed_before_it_is_let_go() -> None:
+    """Spec 8.9, 8.19: a change beside the release would start it anew."""
+    spark = INTEGRATIONS["sparkapp"](JobOptions())
+    desk = Desk(spark, spec={"suspend": True, "driver": {"cores": 1}, "executor": {"instances": 2}})
+    unit = wants("executor", attempt=2)
+    await desk.writer.write(AddToPods(desk.job(), unit))
+    assert desk.raw["spec"]["executor"] == {"instances": 2, "labels": {"rack": "r1"}}
+    assert desk.raw["spec"]["suspend"] is True
+    changed = desk.raw["spec"]["executor"]
+    await desk.writer.write(ReleaseJob(desk.job(), unit, RELEASED))
+    assert (desk.raw["spec"]["suspend"], desk.raw["spec"]["executor"]) == (False, changed)
+
+
+async def test_what_cannot_be_added_is_told_of_the_job_as_it_is() -> None:
+    desk = batch_job()
+    assert await desk.writer.clash_of(desk.job(), wants("train")) == ""
+    text = "admission check quota names unknown pod set workers"
+    assert await desk.writer.clash_of(desk.job(), wants("workers")) == text
 
 
 async def test_a_job_is_stopped_with_the_marks_of_that() -> None:

@@ -117,6 +117,18 @@ async def test_the_quotas_of_koordinator_itself_get_none(name: str) -> None:
     assert ground.api.writes == []
 
 
+@pytest.mark.parametrize("name", sorted(WITHOUT_QUEUE))
+async def test_the_quotas_of_koordinator_itself_get_one_for_their_first_unit(name: str) -> None:
+    """Spec 10.2: made on demand, and it stays while its quota does."""
+    ground = Quotas(quota(name=name))
+    unit = ground.unit(quota=name)
+    await ground.look(name)
+    assert ground.made(f"{INSTALL_NAMESPACE}/{name}")["spec"]["priority"] == 1000
+    ground.book.lost(unit)
+    await ground.look(name)
+    assert [each.verb for each in ground.api.writes] == ["create"]
+
+
 async def test_without_a_quota_plugin_there_is_one_queue() -> None:
     ground = Quotas()
     ground.book.set_quotas(Unlimited(), structure_changed=True)

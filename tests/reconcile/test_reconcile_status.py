@@ -13,6 +13,11 @@ from kq.core.kinds import QUEUE
 from kq.core.model import Phase, Queue
 from kq.reconcile import status as module
 
+AUTO_MADE: Json = {"metadata": {"labels": {keys.AUTO_MADE_LABEL: "true"}}}
+WRONG_CASE = (
+    "queuePolicy block is not one of Block, Priority: treated as Priority; it is written Block"
+)
+
 
 @pytest.fixture
 def ground() -> Status:
@@ -30,6 +35,9 @@ def condition_of(status: Json, type_: str) -> tuple[str, str, str]:
 async def test_a_quiet_queue_is_ready(ground: Status) -> None:
     status = await ground.written()
     assert status == {
+        "pendingUnits": 0,
+        "reservingUnits": 0,
+        "admittedUnits": 0,
         "usage": {"cpu": "0"},
         "conditions": [
             {
@@ -78,6 +86,42 @@ async def test_a_resource_that_is_no_longer_limited_goes_from_the_usage() -> Non
     ground.book.set_quotas(builders.quotas(builders.quota(cpu=4)), structure_changed=False)
     ground.clock.move(60)
     assert (await ground.written())["usage"] == {"cpu": "0"}
+
+
+@pytest.mark.parametrize("policy", ["Hold", "HoldAndDrain"])
+async def test_a_stopped_queue_shows_who_waits_for_it_to_go_on(policy: str) -> None:
+    """Spec 3.9: in the order in which they will be tried, without those who wait for themselves."""
+    ground = Status(queue={"spec": {"stopPolicy": policy}})
+    ground.waiting("low", priority=1)
+    ground.waiting("high", priority=9, minute=1)
+    ground.waiting("off", active=False)
+    ground.waiting("runs", phase=Phase.RUNNING)
+    status = await ground.written()
+    listed = status["queueItemDetails"]["active"]
+    assert [(each["name"], each["position"]) for each in listed] == [("high", 1), ("low", 2)]
+    assert (status["pendingUnits"], status["admittedUnits"]) == (3, 1)
+
+
+async def test_a_parent_quota_shows_what_is_used_below_it() -> None:
+    """Spec 3.1: counts are those of its own line, usage that of its quota."""
+    parent = builders.quota("team-a", is_parent=True, cpu=4)
+    ground = Status(parent, builders.quota("child", parent="team-a", cpu=2))
+    ground.queue("child")
+    ground.waiting("runs", phase=Phase.RUNNING, quota="child")
+    status = await ground.written()
+    assert [status[f"{each}Units"] for each in ("pending", "admitted")] == [0, 0]
+    assert status["usage"] == {"cpu": "1"}
+    assert condition_of(status, "Active") == ("True", "Ready", "")
+
+
+async def test_the_status_says_of_which_spec_it_is() -> None:
+    """Spec 3.1: observedGeneration."""
+    ground = Status(queue={"metadata": {"generation": 3}})
+    assert (await ground.written())["observedGeneration"] == 3
+    ground.api.edit(QUEUE, TEAM, {"metadata": {"generation": 4}, "spec": {"priority": 7}})
+    ground.show_queue()
+    ground.clock.move(60)
+    assert (await ground.written())["observedGeneration"] == 4
 
 
 async def test_only_the_first_thousand_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -159,6 +203,32 @@ async def test_an_unknown_policy_is_told_once() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("queue", "quota", "expected"),
+    [
+        pytest.param(
+            {"spec": {"queuePolicy": "block", "stopPolicy": "Hold"}},
+            builders.quota(cpu=1),
+            ("False", "Stopped", f"queue team-a is stopped; {WRONG_CASE}"),
+            id="stopped too",
+        ),
+        pytest.param(
+            {"spec": {"queuePolicy": "block"}, **AUTO_MADE},
+            builders.quota("other"),
+            ("False", "QuotaNotFound", f"quota team-a does not exist; {WRONG_CASE}"),
+            id="without its quota",
+        ),
+    ],
+)
+async def test_a_mistyped_policy_is_named_whatever_else_is_wrong(
+    queue: Json, quota: Any, expected: tuple[str, ...]
+) -> None:
+    """Spec 10.6: with the right spelling if only the case is wrong."""
+    ground = Status(quota, queue=queue)
+    assert condition_of(await ground.written(), "Active") == expected
+    assert ground.notes.told == [f"Warning AddQueueFail Queue/team-a: {WRONG_CASE}"]
+
+
 async def test_a_setting_that_cannot_be_read_is_told_once_and_named_by_the_condition() -> None:
     key = "koord-queue/queue-items-refresh-interval"
     ground = Status(queue={"metadata": {"annotations": {key: "soon"}}})
@@ -184,8 +254,14 @@ async def test_a_setting_that_cannot_be_read_is_told_once_and_named_by_the_condi
     ],
 )
 async def test_a_queue_of_a_quota_that_cannot_be_used(quota: Any, reason: str, text: str) -> None:
-    ground = Status(quota)
+    ground = Status(quota, queue=AUTO_MADE)
     assert condition_of(await ground.written(), "Active") == ("False", reason, text)
+
+
+async def test_a_queue_made_by_hand_needs_no_quota_of_its_name() -> None:
+    """Spec 10.3: units of any quota may name it."""
+    ground = Status(builders.quota("other"))
+    assert condition_of(await ground.written(), "Active") == ("True", "Ready", "")
 
 
 FULL = "1 cpu requested, not enough free of 1"

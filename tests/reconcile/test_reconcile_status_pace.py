@@ -108,13 +108,24 @@ async def test_a_line_that_must_wait_comes_by_itself(ground: Status) -> None:
         ("soon", 15),
         ("15", 15),
         ("1.5s", 1.5),
+        ("0", 0),
+        ("1.s", 1),
+        (".5s", 0.5),
+        ("1h0m0.5s", 3600.5),
+        ("250ms", 0.25),
+        ("2000000us", 2),
+        ("2000000\u00b5s", 2),
+        ("2000000\u03bcs", 2),
+        ("1000000000ns", 15),
+        ("100000000ns", 0.1),
         ("-5s", 15),
         ("٣s", 15),
     ],
 )
 @pytest.mark.parametrize("key", INTERVAL_KEYS)
 def test_intervals_are_go_durations(key: str, text: str, seconds: float) -> None:
-    assert interval_of(builders.queue(annotations={key: text})) == seconds
+    found = interval_of(builders.queue(annotations={key: text}))
+    assert found == pytest.approx(seconds)
 
 
 # -- what may go wrong

@@ -200,14 +200,39 @@ async def test_live_pods_that_vanish_wake_all_who_share_a_level() -> None:
     """The job and its unit are gone already, its pod ends last."""
     left = pod("left-0", job="left")
     ground = await Wired().settled(*WORLD, left)
+    ground.hub.status_taken("team-a")
     ground.lose(left)
-    assert (await ground.woken())["queue"] == ["team-a", "team-b"]
+    woken = await ground.woken()
+    assert woken["queue"] == ["team-a", "team-b"]
+    assert "team-a" in woken["status"]
+
+
+async def test_usage_that_falls_is_told_though_nobody_waits_for_it() -> None:
+    """Spec 3.1: of the level and those above it; job and unit are gone already."""
+    left = pod("left-0", job="left")
+    ground = await Wired().settled(left)
+    ground.hub.status_taken("team-a")
+    ground.hub.status_taken("root")
+    ground.lose(left)
+    assert await ground.woken() == {"status": ["root", "team-a"]}
 
 
 async def test_a_foreign_pod_wakes_nobody() -> None:
     ground = await Wired().settled(*WORLD)
     ground.see(pod("foreign", owner=None))
     assert await ground.woken() == {}
+
+
+async def test_a_unit_that_was_deleted_unseen_is_made_again() -> None:
+    """Spec 9.15: its watch was silent from before it was made until after its end."""
+    held = job_view("new", suspended=True)
+    made = builders.unit("new", resource_version="7")
+    ground = await Wired().settled(*WORLD, held)
+    ground.hub.wrote(made, ground.hub.book.ledger.sending(made.key))
+    await ground.woken()
+    ground.shown.units.reach(7)
+    assert made.key not in ground.hub.book.units
+    assert (await ground.woken())["job"] == [job_of(made)]
 
 
 # -- jobs

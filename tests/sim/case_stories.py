@@ -81,6 +81,13 @@ STORIES = (
         act=lambda case: case.world.change_unit("first", {"spec": {"active": False}}),
     ),
     Story(
+        name="drained",
+        before=full,
+        act=lambda case: case.world.set_queue(
+            case.world.name_of("a"), {"spec": {"stopPolicy": "HoldAndDrain"}}
+        ),
+    ),
+    Story(
         name="moved",
         before=full,
         act=lambda case: case.world.change_job(

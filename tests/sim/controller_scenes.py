@@ -258,6 +258,17 @@ async def without_quota_for_its_pods(stage: Stage, now: Now) -> None:
     await stage.until(JOB, "a", counts(terminating=0))
 
 
+async def under_a_quota_that_demands_no_storage(stage: Stage, now: Now) -> None:
+    """Of every container cpu and memory are demanded where they are limited, storage is not."""
+    hard = {"requests.cpu": "1", "requests.ephemeral-storage": "1Gi"}
+    await stage.create(RESOURCE_QUOTA, {"metadata": {"name": "q"}, "spec": {"hard": hard}})
+    await stage.until(RESOURCE_QUOTA, "q", lambda quota: quota["status"].get("used"))
+    await running(stage, resources={"requests": {"cpu": "500m"}})
+    await stage.until(
+        RESOURCE_QUOTA, "q", lambda quota: quota["status"]["used"]["requests.cpu"] == "500m"
+    )
+
+
 async def too_large_for_any_node(stage: Stage, now: Now) -> None:
     resources = {"requests": {"cpu": "5000", "memory": "9Ti"}}
     await stage.create(JOB, job(resources=resources))
@@ -293,5 +304,6 @@ SCENES = {
     "pod deleted by hand": Scene(play=pod_deleted_by_hand),
     "pod evicted": Scene(play=pod_evicted),
     "without quota": Scene(play=without_quota_for_its_pods),
+    "quota that demands no storage": Scene(play=under_a_quota_that_demands_no_storage),
     "too large for any node": Scene(play=too_large_for_any_node),
 }

@@ -1,6 +1,7 @@
 """The kinds of jobs of histories: Job, and in some of them those of operators."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import kind_cases_data as data
 import kind_cases_kubeflow as kubeflow
@@ -40,8 +41,12 @@ CASES = {
     for case in (
         kubeflow.TF_JOB,
         kubeflow.PYTORCH_JOB,
+        kubeflow.training("XGBoostJob", "-xgb-qu"),
+        kubeflow.training("PaddleJob", "-paddle-qu"),
         kubeflow.MPI_JOB,
         kubeflow.JOB_SET,
+        # Its JobSet stands between it and its pods.
+        replace(kubeflow.TRAIN_JOB, operators=("jobset", "trainer")),
         data.RAY_JOB,
         data.RAY_CLUSTER,
         data.SPARK_APPLICATION,

@@ -49,13 +49,16 @@ def job(step: Submit, *, alone: bool) -> dict[str, Any]:
 
 def other_manifest(step: Submit, case: KindCase) -> dict[str, Any]:
     """A job of an operator's kind as a person writes it."""
-    body = case.manifest(
-        step.name, Played(run_for=f"{step.seconds}s", linger_for=f"{step.linger}s")
-    )
+    body = case.manifest(step.name, played(step))
     meta = body["metadata"]
     marks = {**meta.get("annotations", {}), keys.PRIORITY: str(step.priority)}
     labels = {keys.QUOTA_LABEL: step.quota}
     return {**body, "metadata": {**meta, "annotations": marks, "labels": labels}}
+
+
+def played(step: Submit) -> Played:
+    """How its pods are played."""
+    return Played(run_for=f"{step.seconds}s", linger_for=f"{step.linger}s")
 
 
 def words_of(rule: Govern) -> dict[str, Any]:

@@ -39,6 +39,12 @@ class Share:
     releases: int = 0
     live: dict[str, int] = field(default_factory=dict)
     succeeded: dict[str, int] = field(default_factory=dict)
+    running: dict[str, int] = field(default_factory=dict)
+    unit: Object | None = None
+    job: Object | None = None
+    case: KindCase = ONE_JOB
+    changed: float = 0.0
+    """When anything of it was written last."""
 
     @property
     def used(self) -> int:
@@ -64,14 +70,20 @@ class Onlooker:
         """How often each unit was granted, by its name."""
         self.releases: Counter[str] = Counter()
         """How often each job was let go, by its name."""
+        self.shares: dict[str, Share] = defaultdict(Share)
+        """By the UID of the job."""
+        self.usage: Counter[str] = Counter()
+        self.quotas: dict[str, Object] = {}
+        self.ruled: dict[str, float] = {}
+        """When each quota was written last."""
+        self.changed = 0.0
+        self.on_grant: Callable[[Share], None] = lambda share: None
         self._storage = storage
         self._time = time
         self._cases = {case.kind.kind: case for case in (ONE_JOB, *served_by(operators))}
-        self._shares: dict[str, Share] = defaultdict(Share)
         self._tops: dict[str, str] = {}
-        self._usage: Counter[str] = Counter()
         self._limits: dict[str, list[tuple[float, int]]] = defaultdict(list)
-        self._parents: dict[str, str] = {}
+        self.parents: dict[str, str] = {}
         for kind in (*WATCHED, *(case.kind for case in self._cases.values())):
             storage.subscribe(key_of(kind), self._waker(key_of(kind)))
 
@@ -88,15 +100,19 @@ class Onlooker:
         new = event.stored.read()
         gone = event.change is Change.DELETED
         old = event.before.read() if event.before is not None else None
+        self.changed = self._time()
         if new["kind"] == ELASTIC_QUOTA.kind:
             self._set_limit(new)
             return
         top = self._top(new)
-        share = self._shares[top]
-        before, quota = share.used, share.quota
+        share = self.shares[top]
+        share.changed = self.changed
+        before, quota, grants = share.used, share.quota, share.grants
         self._change(share, top, None if gone else new, old or new)
         self._count(quota, -before, event)
         self._count(share.quota, share.used, event)
+        if share.grants > grants:
+            self.on_grant(share)
 
     def _change(self, share: Share, top: str, new: Object | None, old: Object) -> None:
         match old["kind"]:
@@ -120,11 +136,13 @@ class Onlooker:
     def _set_limit(self, quota: Object) -> None:
         name = quota["metadata"]["name"]
         limit = thousandths(quota["spec"]["max"]["cpu"])
+        self.quotas[name], self.ruled[name] = quota, self._time()
         self._limits[name].append((self._time(), limit))
-        self._parents[name] = quota["metadata"].get("labels", {}).get(keys.PARENT_LABEL, "")
+        self.parents[name] = quota["metadata"].get("labels", {}).get(keys.PARENT_LABEL, "")
 
     def _job(self, case: KindCase, share: Share, job: Object | None, before: Object) -> None:
         said = job or before
+        share.job, share.case = job, case
         share.wanted = wanted(case, said)
         share.named = said["metadata"]["labels"][keys.QUOTA_LABEL]
         share.follow()
@@ -135,10 +153,11 @@ class Onlooker:
             share.releases += 1
             if share.releases > share.grants:
                 name = said["metadata"]["name"]
-                self._wrong(f"job {name} was released without a grant of its own")
+                self.wrong(f"job {name} was released without a grant of its own")
 
     def _unit(self, share: Share, unit: Object | None, before: Object) -> None:
         was_granted, was_leaving = share.granted, share.leaving
+        share.unit = unit
         share.granted = unit is not None and is_granted(unit)
         share.leaving = unit is not None and share.granted and bool(has("Evicted")(unit))
         # An eviction may be taken back (spec 13.15): then it starts anew on what it still holds.
@@ -152,22 +171,25 @@ class Onlooker:
         name = before["metadata"]["uid"]
         phase = "" if pod is None else pod["status"].get("phase")
         share.live.pop(name, None)
+        share.running.pop(name, None)
         if phase == "Succeeded":
             share.succeeded[name] = cpu_of(before)
         elif pod is not None and phase != "Failed":
             share.live[name] = cpu_of(before)
+            if phase == "Running":
+                share.running[name] = cpu_of(before)
         share.follow()
 
     def _count(self, quota: str, delta: int, event: Event) -> None:
         level = quota
         while level and delta:
-            self._usage[level] += delta
-            used, limit = self._usage[level], self._limit(level)
+            self.usage[level] += delta
+            used, limit = self.usage[level], self._limit(level)
             if delta > 0 and used > limit:
                 what = f"{event.change.value} {event.stored.place}"
                 of = f"{used / THOUSANDTHS:g} of {limit / THOUSANDTHS:g}"
-                self._wrong(f"{of} cpu used of {level} with {what}")
-            level = self._parents.get(level, "")
+                self.wrong(f"{of} cpu used of {level} with {what}")
+            level = self.parents.get(level, "")
 
     def _limit(self, quota: str) -> int:
         said = self._limits[quota]
@@ -175,7 +197,7 @@ class Onlooker:
         recent = [cpu for time, cpu in said if time > now - LIMIT_MEMORY]
         return max([*recent, said[-1][1]])
 
-    def _wrong(self, text: str) -> None:
+    def wrong(self, text: str) -> None:
         self.wrongs.append(f"{self._time():.3f} s, version {self._storage.version}: {text}")
 
 

@@ -5,15 +5,17 @@ import random
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
 import objects
+from history_after import State, differences, has_deaths, state_of, without_mishaps
 from history_ends import Ends, Team
 from history_kinds import ONE_JOB, case_of
-from history_manifests import job, other_manifest, terms_of, words_of
+from history_manifests import job, other_manifest, played, terms_of, words_of
 from history_onlooker import Onlooker
+from history_oracle import RETRIED_SECONDS, STARTED_SECONDS, Oracle, WatchedFaults
 from history_steps import (
     MINIMA,
     PARENTS,
@@ -40,6 +42,7 @@ from kq.core import keys
 from kq.core.kinds import ELASTIC_QUOTA, NAMESPACE, QUEUE_UNIT
 from kq.kube.client import Client
 from kq.kube.errors import NotFound
+from kq.sim.api.storage import Storage
 from kq.sim.faults import OF_WRITES, Trouble, any_write, anything
 from kq.sim.time import LoopClock, Standstill, VirtualLoop
 from kq.sim.world import Simulation
@@ -49,6 +52,7 @@ SPACE = "team"
 LONGEST = 900.0
 """Seconds after which what still waits, waits for ever."""
 NEW_MANAGER_SECONDS = 1.0
+SETTLE_SECONDS = 30.0
 MOST_TURNS = 30_000
 """Turns of the loop within a second with which all of a history's jobs could be run."""
 
@@ -63,23 +67,41 @@ class Outcome:
     met: Counter[Trouble] = field(default_factory=Counter)
     changes: int = 0
     deaths: int = 0
+    judged: int = 0
+    """How often one who waited was asked why."""
+    left: State = field(default_factory=dict)
+    """What is there when all is settled, if that was asked for."""
 
 
-def play(history: History) -> Outcome:
-    """All of it, on a cluster of its own."""
+def judge(history: History) -> Outcome:
+    """What came of it; where managers died, its end is that of the same history without mishaps."""
+    if not has_deaths(history):
+        return play(history)
+    outcome = play(history, settles=True)
+    if outcome.wrongs:
+        return outcome
+    undisturbed = play(without_mishaps(history), settles=True)
+    wrongs = [*undisturbed.wrongs, *differences(history, outcome.left, undisturbed.left)]
+    return replace(outcome, wrongs=wrongs)
+
+
+def play(history: History, *, settles: bool = False) -> Outcome:
+    """All of it, on a cluster of its own; `settles`: until nothing happens any more."""
     # Informers and others take their jitter from the module.
     random.seed(history.seed)
     loop = VirtualLoop(most_turns=MOST_TURNS)
     clock, kq_clock = LoopClock(START, loop), LoopClock(START, loop)
+    faults = WatchedFaults(loop.time)
     try:
         simulation = Simulation(
             clock=clock,
             kq_clock=kq_clock,
             random=random.Random(history.seed),
             terms=terms_of(history),
+            faults=faults,
         )
-        player = Player(simulation, kq_clock)
-        return loop.run_until_complete(player.play(history))
+        player = Player(simulation, kq_clock, faults)
+        return loop.run_until_complete(player.play(history, settles=settles))
     except Standstill as err:
         give_up(loop)
         return Outcome(wrongs=[str(err)], seconds=loop.time())
@@ -98,8 +120,9 @@ def give_up(loop: VirtualLoop) -> None:
 class Player:
     """One play of one history."""
 
-    def __init__(self, simulation: Simulation, kq_clock: LoopClock) -> None:
+    def __init__(self, simulation: Simulation, kq_clock: LoopClock, faults: WatchedFaults) -> None:
         self._simulation = simulation
+        self._faults = faults
         self._kq_clock = kq_clock
         self._client: Client = simulation.client()
         self._deaths = 0
@@ -109,12 +132,13 @@ class Player:
         self._webhook_up = asyncio.Event()
         self._webhook_up.set()
 
-    async def play(self, history: History) -> Outcome:
+    async def play(self, history: History, *, settles: bool) -> Outcome:
         time = asyncio.get_running_loop().time
         async with self._simulation as simulation, asyncio.TaskGroup() as group:
             onlooker = Onlooker(simulation.server.storage, time, simulation.terms.operators)
+            oracle = Oracle(onlooker, self._faults)
             await self._set_stage()
-            guard = group.create_task(self._guard())
+            guard = group.create_task(self._guard(oracle))
             begin = time()
             for step in history.steps:
                 await asyncio.sleep(max(0.0, begin + step.at - time()))
@@ -123,6 +147,8 @@ class Player:
             simulation.faults.end()
             ends = Ends(self._client, self._team, SPACE)
             waiting = await ends.wait(time() + LONGEST)
+            storage = simulation.server.storage
+            left = await self._settled(storage) if settles and not waiting else {}
             guard.cancel()
         return Outcome(
             wrongs=[
@@ -134,8 +160,16 @@ class Player:
             met=simulation.faults.met,
             changes=onlooker.changes,
             deaths=self._deaths,
+            judged=oracle.judged,
+            left=left,
             seconds=time(),
         )
+
+    async def _settled(self, storage: Storage) -> State:
+        """What is left when pods are gone, Queues have said so, and all has been tried again."""
+        time = asyncio.get_running_loop().time
+        await asyncio.sleep(max(SETTLE_SECONDS, self._faults.felt_until - time() + SETTLE_SECONDS))
+        return state_of(storage, SPACE)
 
     async def _set_stage(self) -> None:
         await self._client.create(NAMESPACE, {"metadata": {"name": SPACE}})
@@ -148,10 +182,12 @@ class Player:
             await self._client.create(ELASTIC_QUOTA, body, SPACE)
         await asyncio.sleep(2.0)
 
-    async def _guard(self) -> None:
-        """Starts a new manager whenever there is none."""
+    async def _guard(self, oracle: Oracle) -> None:
+        """Starts a new manager whenever there is none; with one, asks who waits without need."""
+        time = asyncio.get_running_loop().time
         while True:
             await asyncio.sleep(NEW_MANAGER_SECONDS)
+            oracle.look(time())
             manager = self._simulation.manager
             if manager is None or manager.is_over:
                 self._deaths += 1
@@ -160,7 +196,9 @@ class Player:
                 except Exception as err:
                     self._failures.append(f"the manager failed: {err!r}")
                     self._simulation.manager = None
+                self._faults.forget()
                 await self._simulation.start_manager()
+                self._faults.disturb(STARTED_SECONDS)
 
     async def _do(self, step: Step) -> None:
         with suppress(NotFound):
@@ -188,6 +226,7 @@ class Player:
                 self._go_wrong(step)
 
     def _go_wrong(self, step: Step) -> None:
+        self._faults.disturb(0.0 if isinstance(step, Plan) else RETRIED_SECONDS)
         match step:
             case Plan():
                 self._simulation.faults.plan(
@@ -239,5 +278,7 @@ class Player:
             # Only the webhook knows where all the labels of an operator's pods belong.
             await self._webhook_up.wait()
             body = other_manifest(step, case)
+            for kind, needed in case.needs(step.name, played(step)):
+                await self._client.create(kind, needed, SPACE)
         self._team.kept[step.name], self._cases[step.name] = step, case
         await self._client.create(case.kind, body, SPACE)

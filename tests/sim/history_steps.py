@@ -162,7 +162,7 @@ def draw(seed: int) -> History:
     """The history of a seed."""
     chance = Random(seed)
     names = [f"job-{number}" for number in range(chance.randint(4, 12))]
-    steps = [
+    steps: list[Step] = [
         *_rules(chance),
         *(_submit(chance, name) for name in names),
         *_others(chance, names),
@@ -170,7 +170,11 @@ def draw(seed: int) -> History:
         *_troubles(chance),
         *_mishaps(chance),
     ]
-    return History(seed=seed, steps=tuple(sorted(steps, key=lambda step: step.at)))
+    # Pods of a TrainJob name no quota (spec 6.6): when it is gone, and its unit with it, a manager
+    # that starts beside its last pods cannot know whose they are.
+    unnamed = {each.name for each in steps if isinstance(each, Submit) and each.kind == "TrainJob"}
+    kept = [each for each in steps if not (isinstance(each, Delete) and each.name in unnamed)]
+    return History(seed=seed, steps=tuple(sorted(kept, key=lambda step: step.at)))
 
 
 def _submit(chance: Random, name: str) -> Submit:
@@ -228,8 +232,7 @@ def _edits(chance: Random, names: list[str]) -> Iterator[Step]:
                 yield Delete(at=_moment(chance), name=name)
             case luck if luck < 0.32:
                 yield Reorder(at=_moment(chance), name=name, priority=chance.randint(0, 9))
-            # After a restart pods of an operator whose owner is gone count where their label says.
-            case luck if luck < 0.40 and not name.startswith(OTHER):
+            case luck if luck < 0.40:
                 yield Move(at=_moment(chance), name=name, quota=chance.choice(LEAVES))
             case luck if luck < 0.50:
                 seconds = chance.uniform(0, 20)

@@ -1,7 +1,9 @@
 """Plays histories for some minutes: `PYTHONPATH=tests:tests/e2e:tests/sim:. python -m soak`.
 
-It ends at the first that fails, with that one made as short as it can be, and exit code 1. So it
-does if a trouble was planned and never struck: such histories would show nothing.
+`--count` plays so many instead. One in which a manager dies is played again without mishaps, and
+has to end the same. It ends at the first that fails, with that one made as short as it can be, and
+exit code 1. So it does if a trouble was planned and never struck: such histories would show
+nothing.
 """
 
 import argparse
@@ -14,7 +16,7 @@ from dataclasses import dataclass, field
 from time import monotonic
 
 import structlog
-from history_player import play
+from history_player import judge
 from history_shrinking import shrunk
 from history_steps import History, Plan, draw
 
@@ -59,21 +61,23 @@ class Tally:
         return "\n".join([f"{'trouble':<12} {'planned':>8} {'struck':>8}", *lines])
 
 
-def soak(minutes: float, seed: int) -> int:
-    """The exit code."""
-    begin, count, tally = monotonic(), 0, Tally()
-    while monotonic() < begin + 60 * minutes:
+def soak(minutes: float, seed: int, number: int | None = None) -> int:
+    """The exit code; `number` of histories, if that is given, however long they take."""
+    begin, count, judged, tally = monotonic(), 0, 0, Tally()
+    while count < number if number is not None else monotonic() < begin + 60 * minutes:
         history = draw(seed + count)
-        outcome = play(history)
+        outcome = judge(history)
         count += 1
+        judged += outcome.judged
         tally.note(history, outcome.met)
         if outcome.wrongs:
             print(f"seed {history.seed}:", *outcome.wrongs, sep="\n", flush=True)
-            shortest = shrunk(history, lambda each: bool(play(each).wrongs))
-            print(shortest, *play(shortest).wrongs, sep="\n")
+            shortest = shrunk(history, lambda each: bool(judge(each).wrongs))
+            print(shortest, *judge(shortest).wrongs, sep="\n")
             return 1
     rate = count / (monotonic() - begin)
-    print(f"{count} histories from seed {seed}, {rate:.1f} a second", tally, sep="\n")
+    asked = f"{judged} times a unit was asked in quiet why it waits"
+    print(f"{count} histories from seed {seed}, {rate:.1f} a second, {asked}", tally, sep="\n")
     idle = ", ".join(tally.idle())
     if idle:
         print(f"planned and never struck: {idle}")
@@ -84,9 +88,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=5.0)
     parser.add_argument("--seed", type=int, default=FIRST_SEED, help="the first")
+    parser.add_argument("--count", type=int, help="so many histories, however long they take")
     arguments = parser.parse_args()
     with quiet():
-        sys.exit(soak(arguments.minutes, arguments.seed))
+        sys.exit(soak(arguments.minutes, arguments.seed, arguments.count))
 
 
 if __name__ == "__main__":

@@ -86,6 +86,24 @@ def test_an_object_uses_what_quotas_name(kind, obj, used):
             id="nothing said",
         ),
         pytest.param(
+            quota({"requests.ephemeral-storage": "1Gi"}, used={"requests.ephemeral-storage": "0"}),
+            asking(),
+            "",
+            id="storage is not demanded",
+        ),
+        pytest.param(
+            quota({"cpu": "1"}, used={"cpu": "0"}),
+            asking(requests={"cpu": "1"}, initContainers=[{"name": "first"}]),
+            "failed quota: q: must specify cpu for: first",
+            id="an init container says nothing",
+        ),
+        pytest.param(
+            quota({"limits.cpu": "1"}, used={"limits.cpu": "0"}),
+            asking(resources={"requests": {"cpu": "1"}}),
+            "",
+            id="the pod level says something",
+        ),
+        pytest.param(
             quota({"pods": "2", "services": "1"}, used={}),
             asking(),
             "status unknown for quota: q, resources: pods",

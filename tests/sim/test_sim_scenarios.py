@@ -13,12 +13,15 @@ import test_e2e_bad_quotas
 import test_e2e_bad_servers
 import test_e2e_bad_units
 import test_e2e_crash
+import test_e2e_drained
 import test_e2e_hand_made
 import test_e2e_life
 import test_e2e_managed
 import test_e2e_order
+import test_e2e_policies
 import test_e2e_quick_start
 import test_e2e_quotas
+import test_e2e_updates
 from simulated_ground import SimulatedGround, simulated_ground
 from test_e2e_bad_queues import own_queue
 from world import World
@@ -34,12 +37,15 @@ PLAYED = (
     test_e2e_bad_servers,
     test_e2e_bad_units,
     test_e2e_crash,
+    test_e2e_drained,
     test_e2e_hand_made,
     test_e2e_life,
     test_e2e_managed,
     test_e2e_order,
+    test_e2e_policies,
     test_e2e_quick_start,
     test_e2e_quotas,
+    test_e2e_updates,
 )
 OF_A_REAL_CLUSTER = {"control_plane", "kq", "noisy_kq", "watcher"}
 """What a scenario asks for if it needs more than a ground, and a kq that can be killed."""

@@ -1,7 +1,7 @@
 """All objects of a server, one version counter over them, and what happened to each kind."""
 
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -97,7 +97,22 @@ class Storage:
         shelf = self._shelf(kind.key)
         if at is not None and at < self.version:
             return _past(shelf, namespace, at)
-        return [shelf.objects[place] for place in _within(shelf.places, namespace)]
+        begin, end = _bounds(shelf.places, namespace)
+        return [shelf.objects[place] for place in shelf.places[begin:end]]
+
+    def part(
+        self, kind: Kind, namespace: str, *, at: int, after: str, most: int
+    ) -> tuple[Sequence[Stored], int]:
+        """So many objects behind a place, as `list` gives them, and how many follow them."""
+        shelf = self._shelf(kind.key)
+        if at < max(shelf.forgotten, shelf.events[-1].version if shelf.events else 0):
+            found = _past(shelf, namespace, at)
+            found = found[bisect_right(found, after, key=_place) :]
+            return found[:most], max(0, len(found) - most)
+        begin, end = _bounds(shelf.places, namespace)
+        begin = max(begin, bisect_right(shelf.places, after))
+        places = shelf.places[begin : min(end, begin + most)]
+        return [shelf.objects[place] for place in places], max(0, end - begin - len(places))
 
     def put(self, kind: Kind, obj: dict[str, Any]) -> Stored:
         """Keeps an object, new or changed, under the next version."""
@@ -172,15 +187,12 @@ def _stored(kind: Kind, obj: dict[str, Any], version: int) -> Stored:
     )
 
 
-def _within(places: Sequence[str], namespace: str) -> Iterator[str]:
+def _bounds(places: Sequence[str], namespace: str) -> tuple[int, int]:
+    """Where the places of a namespace begin and end; of all namespaces if it is empty."""
     if not namespace:
-        yield from places
-        return
-    prefix = f"{namespace}/"
-    for index in range(bisect_left(places, prefix), len(places)):
-        if not places[index].startswith(prefix):
-            return
-        yield places[index]
+        return 0, len(places)
+    # "0" is what follows "/".
+    return bisect_left(places, f"{namespace}/"), bisect_left(places, f"{namespace}0")
 
 
 def _past(shelf: _Shelf, namespace: str, version: int) -> list[Stored]:
@@ -193,13 +205,19 @@ def _past(shelf: _Shelf, namespace: str, version: int) -> list[Stored]:
             del objects[event.stored.place]
         else:
             objects[event.stored.place] = event.before
-    return [objects[place] for place in _within(sorted(objects), namespace)]
+    places = sorted(objects)
+    begin, end = _bounds(places, namespace)
+    return [objects[place] for place in places[begin:end]]
 
 
 def _forget(shelf: _Shelf, version: int) -> None:
     kept = bisect_right(shelf.events, version, key=_version)
     del shelf.events[:kept]
     shelf.forgotten = max(shelf.forgotten, version)
+
+
+def _place(stored: Stored) -> str:
+    return stored.place
 
 
 def _version(event: Event) -> int:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from kq.core.demand import sort_of
 from kq.core.kinds import Object
 from kq.core.podrequests import pod_limits, pod_request
 from kq.core.resources import format_amount, parse_resources
@@ -12,6 +13,8 @@ Usage = Mapping[str, int]
 """Amounts by the names that quotas have for them."""
 
 _COMPUTE = ("cpu", "memory", "ephemeral-storage")
+_DEMANDED = _COMPUTE[:2]
+"""What every container has to set where a quota limits it; nothing where the pod level sets any."""
 _COUNTED = (
     "configmaps",
     "persistentvolumeclaims",
@@ -110,6 +113,8 @@ def _is_met(scope: Object, pod: Object) -> bool:
             return pod["spec"].get("activeDeadlineSeconds") is None
         case "PriorityClass":
             return _is_selected(scope, pod["spec"].get("priorityClassName", ""))
+        case "CrossNamespacePodAffinity":
+            return sort_of(pod["spec"]).crosses_namespaces
     return False
 
 
@@ -151,23 +156,24 @@ def _limits(pod: Object) -> dict[str, int]:
 
 def _unsaid(hard: Usage, pod: Object) -> list[str]:
     """What each container has to say because a quota limits it, and which do not."""
-    missing = []
+    spec, missing = pod["spec"], []
+    if _said(spec, "requests") or _said(spec, "limits"):
+        return []
+    containers = [*spec["containers"], *(spec.get("initContainers") or ())]
     for name in sorted(hard):
         part, _, resource = name.rpartition(".")
-        if resource not in _COMPUTE or part not in ("", "requests", "limits"):
+        if resource not in _DEMANDED or part not in ("", "requests", "limits"):
             continue
         lacking = [
-            each["name"]
-            for each in pod["spec"]["containers"]
-            if resource not in _said(each, part or "requests")
+            each["name"] for each in containers if resource not in _said(each, part or "requests")
         ]
         if lacking:
             missing.append(f"{name} for: {','.join(lacking)}")
     return missing
 
 
-def _said(container: Object, part: str) -> Mapping[str, Any]:
-    said: Mapping[str, Any] = (container.get("resources") or {}).get(part) or {}
+def _said(part_of_pod: Object, part: str) -> Mapping[str, Any]:
+    said: Mapping[str, Any] = (part_of_pod.get("resources") or {}).get(part) or {}
     return said
 
 

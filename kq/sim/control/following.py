@@ -4,8 +4,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from kq.sim.api.server import ApiServer
-from kq.sim.api.storage import Change, Event
+from kq.sim.api.storage import Change, Event, Stored
 from kq.sim.control.objects import Place
+from kq.sim.control.packed import Packed
 from kq.sim.control.view import Happened, Seen
 
 DEFINITIONS = "customresourcedefinitions.apiextensions.k8s.io"
@@ -21,6 +22,7 @@ class Following:
         self._tell = tell
         self._kinds: dict[str, _Kind] = {}
         self._handed: Seen | None = None
+        self._read: Callable[[Stored], Seen] = Stored.read
 
     def start(self) -> None:
         """Tells of all objects that there are, and from then on of each change."""
@@ -47,6 +49,15 @@ class Following:
         finally:
             self._handed = None
 
+    @contextmanager
+    def packing(self) -> Iterator[None]:
+        """A time in which very many objects come, of which few will be looked at."""
+        self._read = _packed
+        try:
+            yield
+        finally:
+            self._read = Stored.read
+
     def stop(self) -> None:
         """Tells nothing more."""
         for kind in self._kinds.values():
@@ -59,7 +70,7 @@ class Following:
             since = max(kind.version, self._server.storage.version - 1)
             for event in self._server.storage.events_since(kind.key, since):
                 kind.version = event.version
-                self._tell(kind.changed(event, self._handed))
+                self._tell(kind.changed(event, self._handed, self._read))
             if kind.key == DEFINITIONS:
                 self.start()
 
@@ -81,13 +92,19 @@ class _Kind:
         self.objects[place] = obj
         return Happened(kind=self.key, before=before, after=obj)
 
-    def changed(self, event: Event, handed: Seen | None) -> Happened:
+    def changed(
+        self, event: Event, handed: Seen | None, read: Callable[[Stored], Seen]
+    ) -> Happened:
         """What an event tells, by the object that was handed if that is it."""
         if event.change is not Change.DELETED:
             is_same = handed is not None and _version(handed) == event.version
-            return self.came(handed if handed and is_same else event.stored.read())
+            return self.came(handed if handed and is_same else read(event.stored))
         before = self.objects.pop((event.stored.namespace, event.stored.name))
         return Happened(kind=self.key, before=before, after=None)
+
+
+def _packed(stored: Stored) -> Seen:
+    return Packed(stored.raw)
 
 
 def _version(obj: Seen) -> int:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from datetime import datetime
 
 import structlog
@@ -62,6 +62,10 @@ class Running:
         """Begins with all objects that there are."""
         self._task = asyncio.get_running_loop().create_task(self._run(), name="cluster")
         self._following.start()
+
+    def packing(self) -> AbstractContextManager[None]:
+        """A time in which very many objects come, of which few will be looked at."""
+        return self._following.packing()
 
     async def stop(self) -> None:
         """Ends in the middle of things, as a process does."""

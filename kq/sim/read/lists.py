@@ -50,6 +50,8 @@ def page(storage: Storage, call: Call, options: ListOptions) -> Page:
         after = token.start
         version = storage.version if token.rv == _AT_NEWEST else token.rv
     try:
+        if options.limit and options.selection.takes_all:
+            return _part(storage, call, options, after, version)
         found = storage.list(call.kind, call.namespace, at=version)
     except Compacted as err:
         raise _forgotten(after) from err
@@ -61,14 +63,24 @@ def page(storage: Storage, call: Call, options: ListOptions) -> Page:
     return _cut(chosen, options, version)
 
 
+def _part(storage: Storage, call: Call, options: ListOptions, after: str, version: int) -> Page:
+    """A page of all objects, which is found without a look at the other pages."""
+    shown, remaining = storage.part(
+        call.kind, call.namespace, at=version, after=after, most=options.limit
+    )
+    if not remaining:
+        return Page(items=shown, version=version)
+    token = _encoded(_Token(version, shown[-1].place))
+    return Page(items=shown, version=version, token=token, remaining=remaining)
+
+
 def _cut(items: list[Stored], options: ListOptions, version: int) -> Page:
     if not options.limit or len(items) <= options.limit:
         return Page(items=items, version=version)
     shown = items[: options.limit]
     # With a selector the real server does not know how many of the rest would match.
-    remaining = len(items) - len(shown) if options.selection.takes_all else None
     token = _encoded(_Token(version, shown[-1].place))
-    return Page(items=shown, version=version, token=token, remaining=remaining)
+    return Page(items=shown, version=version, token=token)
 
 
 def _version(storage: Storage, options: ListOptions) -> int:
