@@ -14,6 +14,7 @@ from kq.decide.explaincrowd import Pair
 from kq.decide.explainlook import Look, look, starts
 from kq.decide.explainwords import Ending, EndJobs, PodsRun, named
 from kq.decide.explainworld import Change, Lightened, World
+from kq.decide.queuesettings import waits_for_pods
 from kq.decide.timeouts import dequeued_at
 from kq.decide.victims import Holder, Lack, fewest, givers
 
@@ -39,7 +40,7 @@ def ended(world: World, found: Look) -> EndJobs | None:
 
 def pods_run(world: World) -> PodsRun | None:
     """The units whose pods have to run first, where that is all that it waits for (spec 10.13)."""
-    if not world.one_at_a_time():
+    if not waits_for_pods(world.queue(world.name)):
         return None
     units = [each.key for each in world.unready(world.name)]
     if not units or not starts(world, Change(run=frozenset(units))):
@@ -93,7 +94,11 @@ def _ending(unit: QueueUnit) -> Ending:
 
 def _enough(world: World, found: Look, order: Sequence[Holder]) -> Sequence[Holder] | None:
     """The first of them that give what is lacking, and what those before it take of that."""
-    in_the_way = {each.key for each in world.unready(world.name)} if world.one_at_a_time() else ()
+    in_the_way = (
+        {each.key for each in world.unready(world.name)}
+        if waits_for_pods(world.queue(world.name))
+        else ()
+    )
     first = [each for each in order if each.key in in_the_way]
     chosen, needs = first, dict[Pair, int]()
     for _ in range(MOST_STEPS):

@@ -11,7 +11,7 @@ from kq.core.plugins import LOW, Blocking, OrderKey, Problem
 from kq.core.resources import ZERO, Resources
 from kq.decide.cycle import Line, Outcome, run_on
 from kq.decide.explaincrowd import Cut, Pair
-from kq.decide.explainworld import Change, Lightened, World
+from kq.decide.explainworld import Change, Lightened, World, may_take, woken
 from kq.decide.fit import Used
 from kq.decide.places import Place
 from kq.decide.queuesettings import max_depth, skips_impossible
@@ -45,7 +45,7 @@ class Passes:
             self._more[pair] = self._more.get(pair, 0) + by
         self._goes_on: dict[str, OrderKey] = {}
         self._begun: dict[str, list[OrderKey]] = {}
-        self._lists = {name: self._list(name) for name in world.woken(change)}
+        self._lists = {name: self._list(name) for name in woken(world, change)}
         self._taken_in: dict[str, Taking] = {}
         self._outcome = Outcome()
         self.trial = Trial(world.book.usage if lightened is None else lightened)
@@ -55,17 +55,17 @@ class Passes:
 
     def run(self) -> bool:
         """Whether it starts. Where a pass does not come to it, another one follows (10.12)."""
-        woken = set(self._lists)
-        while self._world.name in woken and not (self._without and self.rounds == self._without):
+        turns = set(self._lists)
+        while self._world.name in turns and not (self._without and self.rounds == self._without):
             self.rounds += 1
             again = set()
-            for name in self._in_turn(woken):
+            for name in self._in_turn(turns):
                 outcome = self._pass(name)
                 if outcome.granted or name in self._goes_on:
                     again.add(name)
                 if name == self._world.name and (self.tried or self.rounds == self._without):
                     return self._place.order in outcome.granted
-            woken = again
+            turns = again
         return False
 
     def blocker(self) -> Place | None:
@@ -126,7 +126,7 @@ class Passes:
         if is_own:
             gone |= change.gone | {world.unit.key, place.order[2]}
         cut = Cut(place.order if is_own else None, gone, self._is_awake)
-        if world.may_take(name) or max_depth(queue) is not None:
+        if may_take(world, name) or max_depth(queue) is not None:
             those = crowd.everybody(cut)
         else:
             skips = skips_impossible(queue)

@@ -164,20 +164,6 @@ class World:
             self._crowds[name] = Crowd(waiting, self.chains, self.book.usage)
         return self._crowds[name]
 
-    def may_take(self, name: str) -> bool:
-        """Whether those who wait in that Queue may have others give back what they lack."""
-        waiting = self.book.places.waiting(name)
-        quotas = waiting.quotas() if waiting is not None else set()
-        if name == self.name:
-            quotas = quotas | {self.quota}
-        return preempts(self.queue(name)) or any(
-            mode_of(self.chains(each)) is not Reclaim.NEVER for each in quotas
-        )
-
-    def one_at_a_time(self) -> bool:
-        """Whether its Queue waits for all pods of the one that started last."""
-        return waits_for_pods(self.queue(self.name))
-
     def chain_of(self, change: Change) -> ChainOf:
         """The chains of quotas, with limits raised."""
         quotas, raised = self.book.quotas, change.raised
@@ -195,20 +181,32 @@ class World:
 
         return chain_of
 
-    def woken(self, change: Change) -> set[str]:
-        """Its Queue, and the others that the change wakes as well (spec 10.15)."""
-        book, ancestry = self.book, self.book.quotas.ancestry
-        levels = {level for level, _ in change.raised}
-        woken, charges = set(), book.usage.charges()
-        for each in change.ended:
-            if each in charges:
-                levels.update(ancestry(charges[each][0]))
-            name = book.queue_of(each)
-            if name is not None and waits_for_pods(self.queue(name)):
-                woken.add(name)
-        if levels:
-            woken.update(book.places.sharing(levels, ancestry))
-        return {self.name, *(name for name in woken if name in book.queues)}
+
+def may_take(world: World, name: str) -> bool:
+    """Whether those who wait in that Queue may have others give back what they lack."""
+    waiting = world.book.places.waiting(name)
+    quotas = waiting.quotas() if waiting is not None else set()
+    if name == world.name:
+        quotas = quotas | {world.quota}
+    return preempts(world.queue(name)) or any(
+        mode_of(world.chains(each)) is not Reclaim.NEVER for each in quotas
+    )
+
+
+def woken(world: World, change: Change) -> set[str]:
+    """Its Queue, and the others that the change wakes as well (spec 10.15)."""
+    book, ancestry = world.book, world.book.quotas.ancestry
+    levels = {level for level, _ in change.raised}
+    woken, charges = set(), book.usage.charges()
+    for each in change.ended:
+        if each in charges:
+            levels.update(ancestry(charges[each][0]))
+        name = book.queue_of(each)
+        if name is not None and waits_for_pods(world.queue(name)):
+            woken.add(name)
+    if levels:
+        woken.update(book.places.sharing(levels, ancestry))
+    return {world.name, *(name for name in woken if name in book.queues)}
 
 
 def _raised(level: Level, raised: Mapping[Pair, int]) -> Level:

@@ -10,7 +10,7 @@ Turn = tuple[int, float, float, str]
 
 def turn_of(queue: Queue, waiting: WaitingList | None, quotas: QuotaPlugin, usage: Usage) -> Turn:
     """Priority descending, smaller dominant share, older head, name."""
-    age = next((each[1] for each in waiting.first(1, None)), None) if waiting else None
+    age = next((each[1] for each in waiting.first(1, None)), None) if waiting is not None else None
     made = quotas.auto_made(queue.name)
     share = dominant_share(made.quota, quotas, usage) if made is not None else float("inf")
     return (-queue.priority, share, float("inf") if age is None else age, queue.name)

@@ -226,7 +226,9 @@ def test_c4_a_size_that_is_none_of_sparks_is_told_and_the_object_stays(size: Any
 # -- B8: Ray
 
 
-@pytest.mark.parametrize("kind", [each for each in KINDS if each.key.startswith("ray")], ids=str)
+@pytest.mark.parametrize(
+    "kind", [each for each in KINDS if each.key.startswith("ray")], ids=lambda kind: kind.id
+)
 def test_b8_groups_by_hosts_bounds_and_suspension(kind: Kind) -> None:
     """Case B8, for RayJob and RayCluster in both versions."""
     gpu = {"template": containers({}, {"nvidia.com/gpu": "8"})}

@@ -6,6 +6,7 @@ import pytest
 from api import on
 from case_stage import Stage
 
+from kq.core import keys
 from kq.core.kinds import JOB, ResourceKind
 from kq.kube.errors import Forbidden, ServerError
 
@@ -38,7 +39,13 @@ def full(*parents: ResourceKind, namespace: str = "team-a") -> Stage:
 
 def slips(stage: Stage, metadata: Any, name: str = "sneaky", **fields: Any) -> None:
     """What the webhook lets through, as it claims to be a child."""
-    stage.submit(name, suspend=False, metadata=metadata, **{"cpu": 8} | fields)
+    untouched = {keys.HAS_ENQUEUED: ""}
+    stage.submit(
+        name,
+        suspend=False,
+        metadata={**metadata, "annotations": untouched},
+        **{"cpu": 8} | fields,
+    )
 
 
 TRUE = [

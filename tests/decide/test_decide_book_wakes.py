@@ -377,3 +377,18 @@ def test_a_new_threshold_moves_units_at_once():
     known.saw(changed(line, annotations={keys.THRESHOLD[0]: "6"}))
     assert known.take_woken() == ["team-a"]
     assert names(known.cycle("team-a", NOW)) == ["b"]
+
+
+def test_a_queue_goes_on_when_the_unit_that_it_waited_for_ends_whatever_its_quota():
+    """Spec 10.13, 10.15: the one that ends gives nothing back that the others could use."""
+    line = queue("both", annotations={keys.WAIT_FOR_PODS[0]: "true"})
+    named = {keys.QUEUE_NAME[0]: "both"}
+    first = unit("first", quota="one", phase=Phase.RUNNING, annotations=named)
+    second = unit("second", quota="two", annotations=named)
+    jobs = [job_view("first"), job_view("second")]
+    of = book(quota("one", cpu=4), quota("two", cpu=4), views=(line, *jobs, first, second))
+    assert of.cycle("both", NOW) == []
+    of.take_woken()
+    of.saw(changed(first, phase=Phase.SUCCEED, raw_phase="Succeed", grants=()))
+    assert of.take_woken() == ["both"]
+    assert [each.name for each in of.cycle("both", NOW)] == ["second"]

@@ -50,6 +50,7 @@ PLAYED = (
 OF_A_REAL_CLUSTER = {"control_plane", "kq", "noisy_kq", "watcher"}
 """What a scenario asks for if it needs more than a ground, and a kq that can be killed."""
 OF_A_REAL_CLUSTER_ALONE = {
+    "test_e2e_arena": "a program that runs kubectl; what it sends: test_sim_case_arena",
     "test_e2e_crash_points": "killed at each write: test_sim_faults, test_sim_case_restart",
     "test_e2e_defied": "a CRD that drops a field which its real operator reads",
     "test_e2e_kinds_come_and_go": "CRDs of a cluster of its own",
