@@ -4,6 +4,7 @@ import os
 import random
 import shutil
 import sys
+import warnings
 from pathlib import Path
 
 import click
@@ -56,6 +57,8 @@ def demo(*, seed: int, jobs: int, speed: float | None, no_color: bool) -> int:
     try:
         ending = show(cast, seed=seed, page=page, pace=pace, say=say)
     except KeyboardInterrupt:
+        # It may fall between the making of a coroutine and its first step: no news to anybody.
+        warnings.filterwarnings("ignore", "coroutine .* was never awaited", RuntimeWarning)
         say(Text(BROKEN_OFF))
         return INTERRUPTED
     if ending.wrongs:

@@ -6,7 +6,7 @@ waits, runs or is over may differ, so of such a job only its end and what it hol
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -28,6 +28,7 @@ from history_steps import (
     Submit,
 )
 
+from kq.core import keys
 from kq.core.kinds import QUEUE, QUEUE_UNIT
 from kq.sim.api.storage import Storage
 from kq.sim.faults import Trouble
@@ -116,14 +117,15 @@ def _unit(unit: Object) -> Object:
         "queue": spec.get("queue"),
         "priority": spec.get("priority"),
         "request": spec.get("request"),
-        **_marks(unit),
+        **_marks(unit, without=(keys.SUSPEND,)),
     }
 
 
-def _marks(obj: Object) -> Object:
-    """Labels and annotations, without their moments."""
+def _marks(obj: Object, without: Collection[str] = ()) -> Object:
+    """Labels and annotations, without their moments, and without those that moments decide."""
     meta = obj["metadata"]
-    said = {key: MOMENT.sub("T", text) for key, text in (meta.get("annotations") or {}).items()}
+    marks = meta.get("annotations") or {}
+    said = {key: MOMENT.sub("T", text) for key, text in marks.items() if key not in without}
     return {"labels": meta.get("labels") or {}, "annotations": said}
 
 
@@ -215,6 +217,9 @@ class Settled:
                 return self._evicts or is_edited or job in self._late
             case "labels":
                 return is_edited or job in self._late
+            case "request":
+                # What it asked for when its unit was made: was its JobSet there already?
+                return name.endswith("-train-qu")
             case _:
                 return is_edited and key in ("active", "queue", "priority")
 
