@@ -280,8 +280,8 @@ def explanations(of: Cluster) -> Iterator[tuple[str, Explanation]]:
             yield name, found
 
 
-# Always the same clusters: where quotas reclaim, a rare one starts a unit with less of a limit than is
-# told (seen once in some 5,000), and that is to be mended in kq.decide.explainquota.
+# Always the same clusters: where quotas reclaim, a rare one starts a unit with less of a limit
+# than is told (seen once in some 5,000), and that is to be mended in kq.decide.explainquota.
 @settings(max_examples=30, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 @given(clusters())
 def test_a_unit_starts_with_what_is_suggested_and_not_with_less(of: Cluster) -> None:
