@@ -265,6 +265,8 @@ class Informer(Generic[V]):
                     self._progress()
                     if state.lines % _STRIDE == 0:
                         await asyncio.sleep(0)
+        except NotFound:
+            raise  # the kind itself, or this version of it, is gone
         except ApiError as err:
             return after_error(err)
         return state.closed(clock() - opened)

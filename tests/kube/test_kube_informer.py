@@ -10,6 +10,7 @@ from follow import View, disconnected, following, is_list, is_second_page, is_wa
 from kq.core.kinds import JOB, ResourceKind
 from kq.kube.client import Client
 from kq.kube.replica import Change
+from kq.kube.watch import VERY_SHORT
 
 pytestmark = pytest.mark.looptime
 
@@ -340,6 +341,21 @@ async def test_the_first_version_that_is_served_is_followed(api: FakeApi, client
         await until(lambda: seen.told == ["=a"])
         assert seen.informer.kind == V1
         assert seen.informer.available
+
+
+async def test_a_kind_that_changes_its_version_often_is_found_soon_each_time(
+    api: FakeApi, client: Client
+) -> None:
+    """Whoever installs operators again and again waits no longer each time (spec 4.7)."""
+    api.absent.add("oldjobs")
+    async with following(client, optional=True, versions=[JOB, V1]) as seen:
+        for gone, served in [(JOB, V1), (V1, JOB)] * 5:
+            await until(lambda: api.watchers)
+            await asyncio.sleep(VERY_SHORT)
+            api.absent = {gone.plural}
+            api.end_watches()
+            await until(lambda kind=served: seen.informer.kind == kind and api.watchers, 3)
+            assert seen.informer.available
 
 
 async def test_a_kind_that_was_removed_is_told_as_gone_and_found_again(
