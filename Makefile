@@ -19,14 +19,14 @@ install: $(VENV)/.installed ## the environment in .venv
 $(VENV)/.installed: requirements.txt pyproject.toml
 	@echo "installing into $(VENV) (a minute the first time)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --disable-pip-version-check --quiet --require-hashes -r requirements.txt
+	@$(BIN)/python -m pip install --disable-pip-version-check --quiet --no-compile --require-hashes -r requirements.txt
 	@$(BIN)/python -m pip install --disable-pip-version-check --quiet --no-deps --no-build-isolation -e .
 	@touch $@
 
 # Flags of the show: `make demo ARGS="--jobs 60 --seed 2"`.
 ARGS ?=
 
-demo: install ## what kq does, in ten seconds: two teams on a simulated cluster; ARGS="--jobs 60"
+demo: install ## what kq does, in a quarter of a minute, on a simulated cluster; ARGS="--jobs 60"
 	@$(BIN)/kq demo $(ARGS)
 
 demo-cluster: install ## two jobs wait their turn on a real control plane; ends by itself
@@ -64,9 +64,10 @@ bench: install ## how fast, how dear: N=1000 JSON=file ONLY=burst,places (10 min
 bench-peers: install ## Kueue and kq under burst and places: N=1000 JSON=file (6 minutes; 4 more once)
 	@PYTHONPATH=tests:. $(BIN)/python -m bench.peers --jobs $(N) $(if $(JSON),--json $(JSON))
 
-bench-decisions: install ## how long decisions take, without an API server (1 minute)
+bench-decisions: install ## how long decisions take, without an API server (4 minutes)
 	@PYTHONPATH=tests:. $(BIN)/python -m bench.cycles
 	@PYTHONPATH=tests:. $(BIN)/python -m bench.victims
+	@PYTHONPATH=tests:. $(BIN)/python -m bench.explanations
 
 bench-crowd: install ## a manager started on N=100000 waiting units: memory, start, rest, JSON=file (5 minutes)
 	@PYTHONPATH=tests:. $(BIN)/python -m bench.crowd $(if $(filter file,$(origin N)),,--units $(N)) \

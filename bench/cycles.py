@@ -137,7 +137,7 @@ def rounds(made: Book, load: Load) -> Iterator[float]:
     for number in range(ROUNDS):
         begin = time.perf_counter()
         if load.depth > 1:
-            made._woken.update(leaf(each) for each in range(load.quotas))
+            made.course.woken.update(leaf(each) for each in range(load.quotas))
         elif not load.backs_off:
             made.lost(holder)
         cycle(made, at(number + 1))

@@ -19,7 +19,7 @@ from demo.failure import DemoError
 from demo.show import Show
 from demo.story import Times
 
-LIMIT_SECONDS = 90
+LIMIT_SECONDS = 180
 INTERRUPTED = 130
 
 TRY_NEXT = """\

@@ -1,4 +1,4 @@
-"""How long to wait before trying again."""
+"""How long to wait before trying again, or before doing again what was done a moment ago."""
 
 from datetime import timedelta
 
@@ -14,3 +14,23 @@ def exponential(base: timedelta, cap: timedelta, attempt: int) -> timedelta:
     if doublings >= (cap // base).bit_length():
         return cap
     return base * (1 << doublings)
+
+
+class Pace:
+    """Things that are done at once, and then again only after a while, each by its key."""
+
+    def __init__(self) -> None:
+        self._done: dict[str, float] = {}
+
+    def left(self, key: str, interval: float, now: float) -> float:
+        """Seconds until it may be done again; none are left where it is 0."""
+        last = self._done.get(key)
+        return 0.0 if last is None else max(0.0, last + interval - now)
+
+    def done(self, key: str, now: float) -> None:
+        """It was done."""
+        self._done[key] = now
+
+    def forget(self, key: str) -> None:
+        """It is done no more, or came to nothing."""
+        self._done.pop(key, None)

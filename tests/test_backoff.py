@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kq.backoff import exponential
+from kq.backoff import Pace, exponential
 
 SECOND = timedelta(seconds=1)
 HOUR = timedelta(hours=1)
@@ -55,3 +55,24 @@ def test_the_wait_is_the_exact_formula(base: timedelta, cap: timedelta, attempt:
         Fraction(cap // timedelta.resolution),
     )
     assert exponential(base, cap, attempt) // timedelta.resolution == exact
+
+
+def test_the_first_time_is_at_once_and_the_next_after_the_interval():
+    pace = Pace()
+    assert pace.left("a", 5.0, 100.0) == 0.0
+    pace.done("a", 100.0)
+    assert [pace.left("a", 5.0, now) for now in (100.0, 104.0, 105.0, 200.0)] == [
+        5.0,
+        1.0,
+        0.0,
+        0.0,
+    ]
+
+
+def test_each_key_has_a_pace_of_its_own_and_none_once_it_is_forgotten():
+    pace = Pace()
+    pace.done("a", 100.0)
+    assert pace.left("b", 5.0, 100.0) == 0.0
+    pace.forget("a")
+    pace.forget("a")
+    assert pace.left("a", 5.0, 100.0) == 0.0

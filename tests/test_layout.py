@@ -11,20 +11,21 @@ ROOT = Path(__file__).parents[1]
 KQ = sorted(path for path in (ROOT / "kq").rglob("*.py") if "__pycache__" not in path.parts)
 MODULE_LINES = 250
 LARGE = {
+    "kq/core/messages.py": 280,
     "kq/decide/jobs.py": 295,
     "kq/core/unitread.py": 255,
     "kq/core/model.py": 360,
-    "kq/decide/book.py": 425,
+    "kq/decide/book.py": 410,
     "kq/kube/client.py": 325,
     "kq/kube/informer.py": 350,
     "kq/metrics.py": 300,
     "kq/reconcile/execute.py": 300,
-    "kq/reconcile/wiring.py": 320,
+    "kq/reconcile/wiring.py": 355,
     "kq/webhook/mutate.py": 280,
 }
 """Modules that are one thing although they are long."""
 PACKAGE_MODULES = 13
-FULL_PACKAGES = {"core": 26, "decide": 56, "jobs": 24, "reconcile": 23}
+FULL_PACKAGES = {"core": 26, "decide": 49, "jobs": 24, "reconcile": 23}
 """The vocabulary, the law, one family of kinds a module, and one reconciler a module."""
 PUBLIC_METHODS = 10
 MANY_METHODS = {"Book", "Client", "JobIndex", "Takings", "WaitingList"}

@@ -53,6 +53,7 @@ def nested(path, value):
         ("quota.parentQuotas", "refuse"),
         ("quota.usageAnnotations", False),
         ("quota.defaultPreemptible", True),
+        ("quota.nonPreemptibleWithinMin", False),
         ("defaultReclaimProtectTime", timedelta(0)),
         ("quota.terminatingLimitSeconds", 300),
         ("security.namespaceQuota", "enforce"),
@@ -316,6 +317,10 @@ def test_how_quotas_are_read():
     assert found.parents_take_jobs
     assert not found.enforce_namespaces
     assert found.default_quota == "rest"
+    assert (found.preemptible, found.firm_within_min) == (True, False)
+    bounds = {"defaultPreemptible": False, "nonPreemptibleWithinMin": True}
+    found = parse({"quota": bounds}).quota_options
+    assert (found.preemptible, found.firm_within_min) == (False, True)
 
 
 def test_the_managers_own_name():

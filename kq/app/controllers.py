@@ -30,7 +30,7 @@ from kq.reconcile.pods import PodsReconciler
 from kq.reconcile.queue import QueueReconciler
 from kq.reconcile.quotas import QuotasReconciler
 from kq.reconcile.status import StatusReconciler
-from kq.reconcile.strikes import Strikes
+from kq.reconcile.strikes import Refusals, Strikes
 from kq.reconcile.units import UnitsReconciler
 from kq.reconcile.usagemarks import UsageMarks
 from kq.reconcile.watches import Watches
@@ -52,6 +52,9 @@ WORKERS = {
 New jobs have workers of their own, and reasons have few: a thousand of either must not keep a job
 that has its grant, or one that has ended, waiting for the API server.
 """
+
+SHORTEST = 1
+"""Seconds of a first back-off at least: what is refused at once is never tried in a tight loop."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +105,8 @@ def _deciders(
     parts: Parts, gatherer: Gatherer, executor: Executor, teller: Teller
 ) -> dict[str, Reconciler]:
     """Those who bring jobs and units on."""
-    hub, scheduling, strikes = parts.hub, parts.metrics.scheduling, Strikes()
+    hub, scheduling = parts.hub, parts.metrics.scheduling
+    strikes, refusals = Strikes(), Refusals()
     return {
         "job": JobReconciler(
             family=Family(parts.watches),
@@ -110,6 +114,7 @@ def _deciders(
             executor=executor,
             gatherer=gatherer,
             strikes=strikes,
+            refusals=refusals,
             metrics=scheduling,
             clock=parts.clocks.now,
             monotonic=parts.clocks.monotonic,
@@ -122,6 +127,7 @@ def _deciders(
             executor=executor,
             gatherer=gatherer,
             strikes=strikes,
+            refusals=refusals,
             metrics=scheduling,
             clock=parts.clocks.now,
         ),
@@ -146,6 +152,7 @@ def make_gatherer(parts: Parts) -> Gatherer:
         holds_unmatched=jobs.unmatchedJobs == "hold",
         bypass_enabled=parts.settings.security.bypass.enabled,
         suffixes=jobs.unitSuffixes,
+        labels_pods=parts.settings.webhook.labelPodTemplates,
         demands_resources=jobs.workflow.missingMinResources == "hold",
         rules=Rules(
             slipped=jobs.slippedJobs,
@@ -171,7 +178,7 @@ def patience_of(settings: Settings) -> dict[str, Patience]:
         (integration,) = make_integrations([key], settings.job_options)
         found[integration.kinds[0].kind] = Patience(
             start=timedelta(seconds=of_kind.runningTimeout),
-            base=timedelta(seconds=of_kind.backoffTimeout),
+            base=timedelta(seconds=max(SHORTEST, of_kind.backoffTimeout)),
             longest=timedelta(seconds=backoff.maxSeconds),
             limit=backoff.limit,
         )

@@ -92,6 +92,7 @@ class Manager:
             counted,
             kin=self._kin(),
             known=self._hub.book.ledger.known,
+            units_of=self._hub.book.jobs.units_of,
             copied=settings.jobs.copiedAnnotations,
             counts_foreign=settings.counts_foreign_pods,
             quota_mode=settings.quotaPlugin,
@@ -121,12 +122,13 @@ class Manager:
             watching.append(group.create_task(self._recorder.run(), name="events"))
             watching.append(group.create_task(measure_lag(self._metrics), name="loop lag"))
             wiring = self._wire(hub)
+            parts = self._parts(hub, since)
+            gatherer = make_gatherer(parts)
             with self._first_lists():
                 await before(stop, self._wait_synced())
+                if not stop.is_set():
+                    await before(stop, wiring.settle(gatherer.place_of))
             if not stop.is_set():
-                parts = self._parts(hub, since)
-                gatherer = make_gatherer(parts)
-                wiring.settle(gatherer.place_of)
                 self._metrics.show(lambda: samples(hub.book))
                 self._synced = True
                 log.info("manager is working", kind=sorted(self._integrations))

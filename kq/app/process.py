@@ -17,6 +17,7 @@ from kq.app.options import Address, ClusterOptions
 from kq.core.kinds import ResourceKind
 from kq.health import metrics_app, serving
 from kq.kube.client import Client
+from kq.kube.connection import Connection, in_cluster, is_pod
 from kq.kube.errors import ApiError, Forbidden
 from kq.metrics import ClientMetrics, Metrics
 from kq.settings import ApiSettings
@@ -103,9 +104,7 @@ async def equipped(
         registry = CollectorRegistry()
         metrics = Metrics(registry, version=__version__)
         counted = Counted(metrics.client)
-        from kq.kube import auth  # slow to import, and a simulation needs none of it
-
-        connection = await auth.load_connection(cluster.kubeconfig, cluster.context)
+        connection = await _connection(cluster)
         client = Client(
             connection,
             max_in_flight=api.maxInFlight,
@@ -118,6 +117,15 @@ async def equipped(
             serving(metrics_app(registry), metrics_address.host, metrics_address.port),
         ):
             yield Equipment(client=client, metrics=metrics, counted=counted, stop=stop)
+
+
+async def _connection(cluster: ClusterOptions) -> Connection:
+    """The way to the API server; a pod, whose is short, does without what kubeconfigs need."""
+    if cluster.kubeconfig is None and cluster.context is None and is_pod():
+        return in_cluster()
+    from kq.kube import auth  # slow to import, and large
+
+    return await auth.load_connection(cluster.kubeconfig, cluster.context)
 
 
 async def until_answered(what: str, ask: Callable[[], Awaitable[T]]) -> T:

@@ -1,6 +1,8 @@
 """What the manager watches."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
 
 import msgspec
 
@@ -20,6 +22,7 @@ from kq.core.kinds import (
     ResourceKind,
 )
 from kq.core.model import JobView, QueueUnit
+from kq.core.unitread import ConsumerWire
 from kq.decide.kin import pod_owners
 from kq.jobs.integration import JobIntegration
 from kq.kube.client import Client
@@ -36,6 +39,7 @@ def make_watches(
     *,
     kin: Sequence[JobIntegration] = (),
     known: Callable[[str, str, str], QueueUnit | None],
+    units_of: Callable[[str], Sequence[QueueUnit]],
     copied: Sequence[str] = (),
     counts_foreign: bool = False,
     quota_mode: str = "ElasticQuotaV2",
@@ -47,10 +51,17 @@ def make_watches(
     `quota_mode` is the quota plugin: only objects of its kind are watched (spec 11.1).
 
     `copied` are further domains of annotations that units take over from jobs (spec 2.7).
+
+    A job and its unit have some texts in common, which are kept once: `known` and `units_of` find
+    a version of a unit that we wrote, and the units of a job, as far as they were seen.
     """
+    jobs = {
+        kind: _job_informer(client, each, counted, job_decoder(each, copied, units_of))
+        for kind, each in integrations.items()
+    }
     return Watches(
         units=Informer(
-            client=client, kind=QUEUE_UNIT, decode=views.unit, metrics=counted, known=known
+            client=client, kind=QUEUE_UNIT, decode=unit_decoder(jobs), metrics=counted, known=known
         ),
         queues=Informer(client=client, kind=QUEUE, decode=views.queue, metrics=counted),
         quotas=quota_informer(client, quota_mode, counted),
@@ -65,10 +76,7 @@ def make_watches(
             ),
             metrics=counted,
         ),
-        jobs={
-            kind: _job_informer(client, each, counted, job_decoder(each, copied))
-            for kind, each in integrations.items()
-        },
+        jobs=jobs,
         kin={
             each.kinds[0].kind: _job_informer(client, each, counted, job_decoder(each))
             for each in kin
@@ -119,14 +127,43 @@ def _job_informer(
     )
 
 
+def _no_units(uid: str) -> Sequence[QueueUnit]:
+    """No unit was seen yet."""
+    return ()
+
+
+def _share_with(units_of: Callable[[str], Sequence[QueueUnit]], meta: Any) -> None:
+    """The name and the UID of a job are those objects that its unit has."""
+    uid = meta.get("uid") if isinstance(meta, dict) else None
+    for unit in units_of(uid) if isinstance(uid, str) else ():
+        consumer = unit.consumer
+        if consumer is not None and (consumer.uid, consumer.name) == (uid, meta.get("name")):
+            meta["uid"], meta["name"] = consumer.uid, consumer.name
+
+
+def unit_decoder(jobs: Mapping[str, Informer[JobView]]) -> Callable[[bytes], QueueUnit]:
+    """Reads units; what one has in common with its job is the same object in both."""
+
+    def texts_of(consumer: ConsumerWire) -> Sequence[str]:
+        informer = jobs.get(consumer.kind or "")
+        lister = informer.lister if informer is not None else None
+        job = lister.get(consumer.namespace or "", consumer.name or "") if lister else None
+        return (job.name, job.uid) if job is not None else ()
+
+    return partial(views.unit, texts_of=texts_of)
+
+
 def job_decoder(
-    integration: JobIntegration, copied: Sequence[str] = ()
+    integration: JobIntegration,
+    copied: Sequence[str] = (),
+    units_of: Callable[[str], Sequence[QueueUnit]] = _no_units,
 ) -> Callable[[bytes], JobView]:
     """Reads jobs of one kind, with the annotations of these domains beside our own."""
     prefixes = tuple(f"{domain.rstrip('/')}/" for domain in copied)
 
     def decode(raw: bytes) -> JobView:
         body = views.decode_object(raw)
+        _share_with(units_of, body.get("metadata"))
         view = integration.view(body)
         if not prefixes:
             return view

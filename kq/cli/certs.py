@@ -64,7 +64,10 @@ def issue(
     context: str | None,
     dry_run: bool,
 ) -> None:
-    """Write CA and serving pair; a second run renews the pair under the same CA."""
+    """Write CA and serving pair.
+
+    A second run renews the pair under the same CA.
+    """
     try:
         names = serving_names(service, namespace, extra)
         ca = _issue_into(out, names, utc_now(), force=force, dry_run=dry_run)
@@ -81,13 +84,16 @@ def issue(
 @_service
 @_namespace
 def verify(*, folder: Path, service: str, namespace: str) -> None:
-    """Exit with 1 unless chain, names and pair hold, for 14 more days at least."""
+    """Check chain, names and pair.
+
+    The exit code is 1 unless they hold for 14 more days at least.
+    """
     now = utc_now()
     try:
         for name in serving_names(service, namespace):
             served = files.load(folder, name, now)
     except TlsError as err:
-        raise click.ClickException(str(err)) from err
+        raise click.ClickException(f"{folder}: {err}") from err
     for file, until in ((files.CERTIFICATE, served.not_after), (files.CA, served.ca_not_after)):
         if until - now < LEAST_LIFE:
             raise click.ClickException(f"{file} expires at {until:%Y-%m-%d %H:%M} UTC")

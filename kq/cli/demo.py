@@ -20,7 +20,7 @@ from kq.show.pace import Pace, readable
 from kq.show.page import Page
 from kq.show.showing import show
 
-OFF_TERMINAL_WIDTH = 100
+OFF_TERMINAL_WIDTH = 80
 INTERRUPTED = 130
 BROKEN_OFF = "interrupted; nothing was left running, nothing was left behind"
 MOST_JOBS = 500
@@ -43,7 +43,7 @@ MAKEFILE = Path(kq.__file__).parents[1] / "Makefile"
 )
 @click.option("--no-color", is_flag=True, help="As the variable NO_COLOR does.")
 def demo(*, seed: int, jobs: int, speed: float | None, no_color: bool) -> int:
-    """A show of what kq does: two teams, their jobs and quotas on a simulated cluster."""
+    """A show of what kq does: teams, their quotas, and jobs of all kinds on a simulated cluster."""
     configure("error", LogFormat("console"))
     console = console_of(plain=no_color or bool(os.environ.get("NO_COLOR")))
     # What is drawn makes a show, and no secret.

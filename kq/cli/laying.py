@@ -29,15 +29,13 @@ BACK_OFF_MODES = ("elasticquota", "resourcequota")
 
 def load_settings(flags: Mapping[str, Any], environ: Mapping[str, str]) -> Settings:
     """Flag before environment before file before default (spec 16.2)."""
-    body = read_file(flags["config"]) if flags["config"] else None
-    namespace = environ.get("POD_NAMESPACE") or "koord-queue"
-    settings = parse(body, install_namespace=namespace)
+    settings = _of_file(flags["config"], environ.get("POD_NAMESPACE") or "koord-queue")
     if flags["enabled_extensions"]:
         enabled = [each.strip() for each in flags["enabled_extensions"].split(",")]
         settings = replace(
             settings, jobs=replace(settings.jobs, enabled=tuple(filter(None, enabled)))
         )
-    settings = replace(settings, jobs=_kinds(settings.jobs, environ))
+    settings = replace(settings, jobs=_kinds(settings.jobs, flags, environ))
     plugin = environ.get("QueueGroupPlugin")
     if plugin:
         if plugin.lower() not in QUOTA_MODES:
@@ -45,6 +43,20 @@ def load_settings(flags: Mapping[str, Any], environ: Mapping[str, str]) -> Setti
             raise ConfigError(f"QueueGroupPlugin is {plugin}, not one of {known}")
         settings = replace(settings, quotaPlugin=QUOTA_MODES[plugin.lower()])
     return _numbers(_retrying(settings, environ), flags)
+
+
+def _of_file(path: str | None, namespace: str) -> Settings:
+    body = read_file(path) if path else None
+    try:
+        return parse(body, install_namespace=namespace)
+    except ConfigError as err:
+        raise ConfigError(f"{path}: {err}") from err
+
+
+def _source(flags: Mapping[str, Any], flag: str, key: str) -> str:
+    """Where a value comes from that is a flag or a key of the file."""
+    named = flags.get(flag.removeprefix("--").replace("-", "_"))
+    return flag if named else f"{flags['config']}: {key}"
 
 
 def _retrying(settings: Settings, environ: Mapping[str, str]) -> Settings:
@@ -56,13 +68,14 @@ def _retrying(settings: Settings, environ: Mapping[str, str]) -> Settings:
     return replace(settings, scheduling=scheduling, strictConsistency=strict)
 
 
-def _kinds(jobs: JobSettings, environ: Mapping[str, str]) -> JobSettings:
+def _kinds(jobs: JobSettings, flags: Mapping[str, Any], environ: Mapping[str, str]) -> JobSettings:
     """The enabled kinds by their keys, each once, and what PAI_ENV does to them (spec 8.4)."""
     enabled = tuple(dict.fromkeys(ALIASES.get(each, each) for each in jobs.enabled))
     for each in enabled:
         if each not in INTEGRATIONS:
             known = ", ".join(INTEGRATIONS)
-            raise ConfigError(f"jobs.enabled names {each}, not one of {known}")
+            source = _source(flags, "--enabled-extensions", "jobs.enabled")
+            raise ConfigError(f"{source} names {each}, not one of {known}")
     if environ.get("PAI_ENV"):
         jobs = replace(jobs, removeSuspendAnnotation=True, unitSuffixes=False)
     return replace(jobs, enabled=enabled)
@@ -105,7 +118,8 @@ def default_policy(settings: Settings, flags: Mapping[str, Any], environ: Mappin
     if named:
         if named not in POLICIES:
             known = ", ".join(POLICIES)
-            raise ConfigError(f"the default queue policy is {named}, not one of {known}")
+            source = _source(flags, "--default-queue-policy", "scheduling.defaultPolicy")
+            raise ConfigError(f"{source} is {named}, not one of {known}")
         return str(named)
     return "Block" if environ.get("StrictPriority", "").lower() in ON else "Priority"
 
@@ -114,7 +128,9 @@ def read_file(path: str) -> object:
     """The configuration file's YAML."""
     try:
         return yaml.safe_load(Path(path).read_text("utf-8"))
-    except (OSError, UnicodeDecodeError) as err:
-        raise ConfigError(f"{path} cannot be read: {err}") from err
+    except OSError as err:
+        raise ConfigError(f"{path} cannot be read: {err.strerror}") from err
+    except UnicodeDecodeError as err:
+        raise ConfigError(f"{path} is no text in UTF-8: {err.reason}") from err
     except (yaml.YAMLError, RecursionError) as err:
         raise ConfigError(f"{path} is no YAML: {' '.join(str(err).split())}") from err

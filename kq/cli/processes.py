@@ -4,7 +4,7 @@ import asyncio
 import os
 from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 import structlog
@@ -14,6 +14,7 @@ from kq.app import webhook as webhook_app
 from kq.app.options import Address, ClusterOptions, ManagerOptions, WebhookOptions
 from kq.cli.help import HELP
 from kq.cli.laying import default_policy, load_settings
+from kq.errors import ConfigError
 from kq.log import LogFormat, configure
 from kq.settings import Settings
 
@@ -44,6 +45,7 @@ DEBUG_FROM = 5
 log = structlog.get_logger()
 
 Command = Callable[..., None]
+T = TypeVar("T")
 
 
 def _ignored(name: str) -> str:
@@ -58,8 +60,15 @@ def common_flags(command: Command) -> Command:
         click.option("--kubeconfig", help="Else in-cluster, then KUBECONFIG."),
         click.option("--context", help="Context of the kubeconfig."),
         click.option("--enabled-extensions", help="Job kinds, comma-separated."),
-        click.option("--health-probe-bind-address", default=":8081", show_default=True),
-        click.option("-v", "--v", "verbosity", type=int, default=4, show_default=True),
+        click.option(
+            "--health-probe-bind-address",
+            default=":8081",
+            show_default=True,
+            help="/healthz and /readyz; host:port or :port.",
+        ),
+        click.option(
+            "-v", "--v", "verbosity", type=int, default=4, show_default=True, help="5: debug."
+        ),
         click.option("--check-config", is_flag=True, help="Only check the configuration."),
     ]
     flags.extend(
@@ -73,7 +82,9 @@ def common_flags(command: Command) -> Command:
 
 @click.command(context_settings=HELP)
 @common_flags
-@click.option("--metrics-bind-address", default=":10259", show_default=True)
+@click.option(
+    "--metrics-bind-address", default=":10259", show_default=True, help="/metrics of Prometheus."
+)
 @click.option("--default-queue-policy", help="Policy of Queues that name none.")
 @click.option("--oversellrate", help="Limits are multiplied by it.")
 @click.option(
@@ -93,8 +104,8 @@ def manager(**flags: Any) -> None:
     settings = load_settings(flags, os.environ)
     options = ManagerOptions(
         cluster=ClusterOptions(kubeconfig=flags["kubeconfig"], context=flags["context"]),
-        metrics=Address.parse(flags["metrics_bind_address"]),
-        health=Address.parse(flags["health_probe_bind_address"]),
+        metrics=_address(flags, "--metrics-bind-address"),
+        health=_address(flags, "--health-probe-bind-address"),
         default_policy=default_policy(settings, flags, os.environ),
     )
     if flags["check_config"]:
@@ -108,17 +119,24 @@ def manager(**flags: Any) -> None:
 
 @click.command(context_settings=HELP)
 @common_flags
-@click.option("--metrics-bind-address", default=":8080", show_default=True)
+@click.option(
+    "--metrics-bind-address", default=":8080", show_default=True, help="/metrics of Prometheus."
+)
 @click.option("--bind-address", default=":9443", show_default=True, help="HTTPS listener.")
-@click.option("--tls-dir", default="/etc/koord-queue/tls", show_default=True)
+@click.option(
+    "--tls-dir",
+    default="/etc/koord-queue/tls",
+    show_default=True,
+    help="Folder of tls.crt, tls.key and ca.crt.",
+)
 def webhook(**flags: Any) -> None:
     """The webhook: holds jobs as they are submitted."""
     settings = load_settings(flags, os.environ)
     options = WebhookOptions(
         cluster=ClusterOptions(kubeconfig=flags["kubeconfig"], context=flags["context"]),
-        metrics=Address.parse(flags["metrics_bind_address"]),
-        health=Address.parse(flags["health_probe_bind_address"]),
-        reviews=Address.parse(flags["bind_address"]),
+        metrics=_address(flags, "--metrics-bind-address"),
+        health=_address(flags, "--health-probe-bind-address"),
+        reviews=_address(flags, "--bind-address"),
         tls_dir=Path(flags["tls_dir"]),
         service=f"{SERVICE}.{settings.installNamespace}.svc",
     )
@@ -129,10 +147,17 @@ def webhook(**flags: Any) -> None:
     serve(webhook_app.run(settings, options))
 
 
-def serve(process: Coroutine[Any, Any, None]) -> None:
+def _address(flags: Mapping[str, Any], flag: str) -> Address:
+    try:
+        return Address.parse(flags[flag.removeprefix("--").replace("-", "_")])
+    except ConfigError as err:
+        raise ConfigError(f"{flag}: {err}") from err
+
+
+def serve(process: Coroutine[Any, Any, T]) -> T:
     """Runs a process to its end, on the faster event loop where there is one for the platform."""
     with asyncio.Runner(loop_factory=_new_loop) as runner:
-        runner.run(process)
+        return runner.run(process)
 
 
 def _new_loop() -> asyncio.AbstractEventLoop:

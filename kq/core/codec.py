@@ -15,9 +15,9 @@ from kq.core import keys
 from kq.core.kinds import Object
 from kq.core.model import Condition, Owner, Template
 from kq.core.podrequests import fill_from_limit_ranges, pod_request
-from kq.core.podtemplate import canonical, slim_template
+from kq.core.podtemplate import bare_template, canonical, slim_template
 from kq.core.resources import Resources
-from kq.core.shared import share
+from kq.core.shared import Texts, share, shared_texts
 from kq.errors import DecodeError
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -91,19 +91,21 @@ def integer(value: object) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
-def own_annotations(value: object, also: Sequence[str] = ()) -> dict[str, str]:
+def own_annotations(value: object, also: Sequence[str] = ()) -> Texts:
     """The annotations in our domains (spec 2.7); all others stay with their object."""
     prefixes = (*keys.OWN_DOMAINS, *also)
-    return {
-        share(key): share(text) for key, text in strings(value).items() if key.startswith(prefixes)
-    }
+    texts = strings(value)
+    return shared_texts({key: texts[key] for key in texts if key.startswith(prefixes)})
 
 
-def kept_annotations(value: object) -> dict[str, str]:
-    """The annotations of a unit: all that were copied to it, whatever their domain."""
-    return {
-        share(key): share(text) for key, text in strings(value).items() if key != keys.LAST_APPLIED
-    }
+def kept_annotations(value: object, own: dict[str, str] | None = None) -> Texts:
+    """The annotations of a unit: all that were copied to it, whatever their domain.
+
+    `own` are texts that the unit has elsewhere.
+    """
+    texts = strings(value)
+    texts.pop(keys.LAST_APPLIED, None)
+    return shared_texts(texts, own)
 
 
 def owners(meta: Object) -> tuple[Owner, ...]:
@@ -127,7 +129,7 @@ def metadata(meta: Object) -> dict[str, Any]:
     if not isinstance(name, str):
         raise DecodeError(f"metadata.name is {name!r}, not a name")
     return {
-        "namespace": meta.get("namespace") or "",
+        "namespace": share(str(meta.get("namespace") or "")),
         "name": name,
         "uid": meta.get("uid") or "",
         "resource_version": meta.get("resourceVersion") or "",
@@ -148,7 +150,7 @@ def job_metadata(meta: Object) -> dict[str, Any]:
 
 def template_of(template: Object) -> Template:
     """The slim form of a pod template, with the request of one of its pods."""
-    return template_of_json(msgspec.json.encode(template))
+    return template_of_json(msgspec.json.encode(bare_template(template)))
 
 
 @lru_cache(2048)
@@ -177,6 +179,13 @@ def interned_template(wire: bytes) -> Template:
         priority=number if isinstance(number, int) and not isinstance(number, bool) else None,
         preemption_policy=str(spec.get("preemptionPolicy") or ""),
     )
+
+
+@lru_cache(4096)
+def template_labels(wire: bytes) -> Mapping[str, str]:
+    """The labels in a template's canonical JSON; nobody changes this map."""
+    body = msgspec.json.decode(wire, type=dict[str, Any])
+    return strings(mapping(mapping(body, "metadata"), "labels"))
 
 
 def filled_template(

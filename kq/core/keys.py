@@ -123,6 +123,12 @@ def spelled(values: Mapping[str, str], spellings: Sequence[str]) -> str:
     return next((values[each] for each in spellings if each in values), "")
 
 
+def is_preemptible(labels: Mapping[str, str], default: bool) -> bool:
+    """Whether a job with these labels lets others take its grants (spec 11.13)."""
+    said = spelled(labels, PREEMPTIBLE_LABELS).lower()
+    return {"true": True, "false": False}.get(said, default)
+
+
 def is_label_value(text: str) -> bool:
     """Whether the API server takes it as the value of a label (spec 5.5)."""
     return _LABEL_VALUE.fullmatch(text) is not None

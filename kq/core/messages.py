@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 
 from kq.core import keys
-from kq.core.resources import format_amount, plain
+from kq.core.resources import format_amount, is_firm, plain
 
 STATUS_LIMIT = 32768
 MOST_NAMED = 3
@@ -60,11 +60,7 @@ M32 = "waiting for pods of the last run to end"
 
 def m1(quota: str, level: str, missing: Sequence[Missing]) -> str:
     """Waiting for quota: what is asked, and of which level there is not enough."""
-    listed = "; ".join(
-        f"{format_amount(name, need)} {name} requested, "
-        f"not enough free of {format_amount(name, limit)}"
-        for name, need, limit in _plain(missing)
-    )
+    listed = _listed(missing, "not enough free of", "not enough free of min")
     if level == quota:
         return f"waiting for quota {quota}: {listed}"
     return f"waiting for quota {level}, ancestor of {quota}: {listed}"
@@ -72,17 +68,22 @@ def m1(quota: str, level: str, missing: Sequence[Missing]) -> str:
 
 def m2(level: str, missing: Sequence[Missing]) -> str:
     """Can never start: more is asked than the level could ever give."""
-    listed = "; ".join(
-        f"{format_amount(name, need)} {name} requested, "
-        f"but max of quota {level} is {format_amount(name, limit)}"
-        for name, need, limit in _plain(missing)
-    )
-    return f"cannot start: {listed}"
+    of_max, of_min = (f"but {bound} of quota {level} is" for bound in ("max", "min"))
+    return f"cannot start: {_listed(missing, of_max, of_min)}"
 
 
-def _plain(missing: Sequence[Missing]) -> list[Missing]:
+def _listed(missing: Sequence[Missing], of_max: str, of_min: str, is_: str = "requested") -> str:
     """With the names that the quota itself has for its resources (spec 20.3)."""
-    return [(plain(name), need, limit) for name, need, limit in missing]
+
+    def bound(name: str, limit: int) -> str:
+        amount = format_amount(name, limit)
+        of_firm = f"{of_min} {amount} for jobs that are not preemptible"
+        return of_firm if is_firm(name) else f"{of_max} {amount}"
+
+    return "; ".join(
+        f"{format_amount(name, need)} {plain(name)} {is_}, {bound(name, limit)}"
+        for name, need, limit in missing
+    )
 
 
 def m3(namespace: str) -> str:
@@ -196,12 +197,11 @@ def m22(queue: str) -> str:
 
 
 def over_quota(job: str, level: str, missing: Sequence[Missing]) -> str:
-    """A job was scaled up although there was no room (spec 9.17)."""
-    listed = "; ".join(
-        f"{format_amount(name, need)} {name} requested, max is {format_amount(name, limit)}"
-        for name, need, limit in _plain(missing)
-    )
-    return f"{job} was scaled up, so quota {level} is above its max: {listed}; nothing starts there"
+    """A job was scaled up although there was no room: what is in use since then (spec 9.17)."""
+    bounds = sorted({"min" if is_firm(name) else "max" for name, _, _ in missing})
+    above = f"{job} was scaled up, so quota {level} is above its {' and '.join(bounds)}"
+    what = "nothing" if "max" in bounds else "none of those"
+    return f"{above}: {_listed(missing, 'max is', 'min is', 'in use')}; {what} starts there"
 
 
 def m24(quota: str) -> str:
@@ -212,6 +212,34 @@ def m24(quota: str) -> str:
 def s7(unit: str, quota: str) -> str:
     """Preempted, and for whom."""
     return f"{S7} by {unit} for quota {quota}"
+
+
+def start_refused(job: str, answer: str, checks: Sequence[str]) -> str:
+    """Granted, and not let go, as the API server does not take the change that would do it."""
+    what = f"what admission checks {', '.join(checks)} add to its pods" if checks else "the job"
+    return (
+        f"the API server refused to let job {job} start: {answer}; correct {what}, or the rule "
+        "that refuses it; it is tried again by itself"
+    )
+
+
+def grant_refused(answer: str) -> str:
+    """Fits, and is not let in, as the API server does not take what its unit would say."""
+    return (
+        f"the API server refused to note a grant: {answer}; correct the rule that refuses it; "
+        "it is tried again by itself"
+    )
+
+
+HOLD_REFUSED = "the API server refused to suspend job "
+
+
+def hold_refused(job: str, answer: str, *, again: bool) -> str:
+    """To be stopped, and not, as the API server does not take the change that would do it."""
+    text = (
+        f"{HOLD_REFUSED}{job}: {answer}; it runs on, and counts; correct the rule that refuses it"
+    )
+    return f"{text}; it is tried again by itself" if again else text
 
 
 def s14(note: str) -> str:

@@ -25,6 +25,10 @@ class QuotaOptions:
     """Where quotas are ResourceQuotas: a namespace without one is not limited (spec 11.18)."""
     default_class: str = ""
     """The PriorityClass of pods that name none (spec 11.15)."""
+    preemptible: bool = True
+    """Whether jobs that say nothing of it may lose their grants to others (spec 11.13)."""
+    firm_within_min: bool = False
+    """Jobs that may not lose theirs use no more than the min of their quotas (spec 11.13)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -32,6 +32,7 @@ class Blocking(Enum):
 class Level:
     """One level of a quota's chain: what it may use at most.
 
+    Where min bounds what nobody may preempt, that is a resource of its own in `limit` (11.13).
     `beside`: a limit of the quota's own like the first, not that of an ancestor. `reclaim`: of whom
     the quota takes back its minimum (spec 13.9).
     """
@@ -106,6 +107,9 @@ class QuotaCharges(Protocol):
 
     def of_pods(self, quota: str, asked: Resources) -> Resources:
         """What pods count for that ask so much together."""
+
+    def of_job(self, labels: Mapping[str, str], counts: Resources) -> Resources:
+        """What all pods of a job with these labels count for, where they count for so much."""
 
     def refuses(self, quota: str, pod_sets: Sequence[PodSet]) -> Problem | None:
         """Why pods of these templates would not be let in, however little is in use (M10)."""

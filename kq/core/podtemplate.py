@@ -35,6 +35,10 @@ _SPEC_FIELDS: Final = (
 
 _CONTAINER_FIELDS: Final = ("name", "image", "restartPolicy")
 _VOLUME_SOURCES: Final = ("persistentVolumeClaim", "ephemeral")
+_SPEC_PARTS: Final = frozenset(
+    {*_SPEC_FIELDS, *_CONTAINER_LISTS, "overhead", "resources", "volumes"}
+)
+_CONTAINER_PARTS: Final = frozenset({*_CONTAINER_FIELDS, "resources", "ports"})
 _JOB_CONTROLLER_LABELS: Final = ("controller-uid", "job-name")
 _JOB_CONTROLLER_DOMAIN: Final = "batch.kubernetes.io/"
 
@@ -48,18 +52,52 @@ def slim_template(template: Object) -> dict[str, Any]:
     kept as it is, so that `pod_request` names it.
     """
     metadata, spec = _mapping(template.get("metadata")), _mapping(template.get("spec"))
-    labels = {
-        key: value
-        for key, value in _mapping(metadata.get("labels")).items()
-        if key not in _JOB_CONTROLLER_LABELS and not key.startswith(_JOB_CONTROLLER_DOMAIN)
-    }
-    annotations = {
-        key: value
-        for key, value in _mapping(metadata.get("annotations")).items()
-        if key.startswith(OWN_DOMAINS)
-    }
+    labels = _without_marks(_mapping(metadata.get("labels")))
+    annotations = _own(_mapping(metadata.get("annotations")))
     slim_metadata = _present({"labels": labels, "annotations": annotations})
     return _present({"metadata": slim_metadata, "spec": _slim_spec(spec)})
+
+
+def bare_template(template: Object) -> dict[str, Any]:
+    """The template without most of what `slim_template` leaves out anyway.
+
+    What is left is the same for jobs that differ in what they run, or in what marks their pods.
+    """
+    bare = {field: template[field] for field in ("metadata", "spec") if field in template}
+    metadata, spec = bare.get("metadata"), bare.get("spec")
+    if type(metadata) is dict:
+        bare["metadata"] = {
+            field: keep(each) if type(each := metadata.get(field)) is dict else each
+            for field, keep in _KEPT_METADATA.items()
+        }
+    if type(spec) is dict:
+        bare["spec"] = {field: spec[field] for field in spec if field in _SPEC_PARTS}
+        for field in _CONTAINER_LISTS:
+            if type(containers := spec.get(field)) is list:
+                bare["spec"][field] = [_bare_container(each) for each in containers]
+    return bare
+
+
+def _bare_container(container: object) -> object:
+    if type(container) is not dict:
+        return container
+    return {field: container[field] for field in container if field in _CONTAINER_PARTS}
+
+
+def _without_marks(labels: Object) -> dict[str, Any]:
+    """But for those that the Job controller adds, which no two jobs have in common."""
+    return {
+        key: value
+        for key, value in labels.items()
+        if key not in _JOB_CONTROLLER_LABELS and not key.startswith(_JOB_CONTROLLER_DOMAIN)
+    }
+
+
+def _own(annotations: Object) -> dict[str, Any]:
+    return {key: value for key, value in annotations.items() if key.startswith(OWN_DOMAINS)}
+
+
+_KEPT_METADATA: Final = {"labels": _without_marks, "annotations": _own}
 
 
 def canonical(template: Object) -> bytes:

@@ -6,12 +6,16 @@ from typing import Final, Self
 
 import msgspec
 
+from kq.core.keys import MAX_JOBS
 from kq.core.quantity import NANO, Format, Quantity, parse_quantity
 from kq.errors import DecodeError, QuantityError
 
 CPU: Final = "cpu"
 MEMORY: Final = "memory"
 EPHEMERAL_STORAGE: Final = "ephemeral-storage"
+
+PSEUDO: Final = frozenset({"pods", *MAX_JOBS})
+"""Resources that every unit asks for without a word of its own (spec 11.11)."""
 
 _FIRST = {CPU: 0, MEMORY: 1, EPHEMERAL_STORAGE: 2}
 _BYTES = frozenset({MEMORY, EPHEMERAL_STORAGE, "storage"})
@@ -89,6 +93,11 @@ class Resources(msgspec.Struct, frozen=True, eq=False):
         """The amount of one resource; the default if it is not named."""
         return self._amounts.get(name, default)
 
+    def raised(self, by: Mapping[str, int]) -> Self:
+        """The same limit, so much higher in those of these resources that it names."""
+        higher = {name: self[name] + more for name, more in by.items() if name in self}
+        return type(self)({**self._amounts, **higher})
+
     @property
     def is_zero(self) -> bool:
         """Whether no amount differs from 0."""
@@ -97,6 +106,18 @@ class Resources(msgspec.Struct, frozen=True, eq=False):
     def to_wire(self) -> dict[str, str]:
         """A ResourceList in canonical form, in the order of messages."""
         return {name: format_amount(name, self._amounts[name]) for name in in_order(self._amounts)}
+
+
+class FirmLimit(Resources, frozen=True, eq=False):
+    """A limit of firm amounts, too: what it does not name of them is limited to 0 (spec 11.13)."""
+
+    def __getitem__(self, name: str) -> int:
+        return self._amounts.get(name, 0)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._amounts or (
+            isinstance(name, str) and is_firm(name) and name not in _FIRM_PSEUDO
+        )
 
 
 @lru_cache(maxsize=16384)
@@ -166,6 +187,23 @@ def plain(name: str) -> str:
 def of_what(name: str) -> str:
     """What a resource is of; empty for one that is of nothing in particular."""
     return name.partition("@")[2]
+
+
+_FIRM = "@Min"
+"""A ResourceQuota's name is in lower case, the mark of a sort of pods has a colon."""
+
+
+def firm(name: str) -> str:
+    """The resource as what nobody may take back: `cpu@Min`, which min limits (spec 11.13)."""
+    return f"{name}{_FIRM}"
+
+
+def is_firm(name: str) -> bool:
+    """Whether it is a resource as what nobody may take back."""
+    return name.endswith(_FIRM)
+
+
+_FIRM_PSEUDO = frozenset(map(firm, PSEUDO))
 
 
 def in_base_units(resource: str, amount: int) -> float:

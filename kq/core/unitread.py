@@ -4,7 +4,7 @@ What is not of these types raises msgspec.ValidationError; `kq.core.views` then 
 What is equal in many units is found by its bytes: the API server sends equal values as equal bytes.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -28,6 +28,7 @@ PHASES = {
 """Phases by their names on the wire; the old ones are read and never written (spec 9.2, 2.4)."""
 
 Texts = dict[str, str]
+TextsOf = Callable[["ConsumerWire"], Sequence[str]]
 NOTHING = msgspec.Raw(b"null")
 
 
@@ -145,11 +146,11 @@ read: Callable[[bytes], UnitWire] = msgspec.json.Decoder(UnitWire).decode
 """The unit in its bytes; msgspec.ValidationError if a field is of another type."""
 
 
-def view(wire: UnitWire) -> QueueUnit:
+def view(wire: UnitWire, texts_of: TextsOf | None = None) -> QueueUnit:
     """A unit in the form that kq itself writes."""
     meta, spec, status = wire.metadata, wire.spec, wire.status
-    # Texts that a unit has several times are kept once: most bytes of a view are texts.
-    own = {meta.name: meta.name}
+    # What a unit has several times, or its job has, is kept once: most bytes are those of texts.
+    own = {each: each for each in (meta.name, *(texts_of(spec.consumerRef) if texts_of else ()))}
     consumer = _consumer(spec.consumerRef, own)
     pod_sets = tuple([_pod_set(each, own) for each in spec.podSet])
     phase = status.phase or ""
@@ -157,13 +158,13 @@ def view(wire: UnitWire) -> QueueUnit:
     owner = (meta.ownerReferences[0].uid or "") if meta.ownerReferences else ""
     return QueueUnit(
         namespace=namespace,
-        name=meta.name,
+        name=own[meta.name],
         uid=meta.uid or "",
         resource_version=meta.resourceVersion or "",
         created=codec.parse_time(meta.creationTimestamp) or codec.EPOCH,
         deleting=bool(meta.deletionTimestamp),
         labels=share(meta.labels or {}),
-        annotations=codec.kept_annotations(meta.annotations),
+        annotations=codec.kept_annotations(meta.annotations, own),
         owner_uid=own.get(owner, owner),
         consumer=consumer,
         priority=spec.priority,
@@ -184,7 +185,7 @@ def view(wire: UnitWire) -> QueueUnit:
         pods_pending=status.podState.pending or 0,
         past_seconds=status.accumulatedPastExecutionTimeSeconds or 0,
         requeue=_requeue(status.requeueState),
-        conditions=tuple(_condition(each) for each in status.conditions or () if each.type),
+        conditions=tuple([_condition(each, own) for each in status.conditions or () if each.type]),
         checks=answers_of_json(bytes(status.admissionChecks)),
         key=f"{namespace}/{meta.name}",
         defect=next((each.template.defect for each in pod_sets if each.template.defect), None),
@@ -228,14 +229,14 @@ def _grant(wire: GrantWire) -> Grant:
     )
 
 
-def _condition(wire: ConditionWire) -> Condition:
+def _condition(wire: ConditionWire, own: Texts) -> Condition:
     """One condition."""
     return Condition(
         share(wire.type or ""),
         wire.status == "True",
         share(wire.reason or ""),
         share(wire.message or ""),
-        wire.lastTransitionTime or "",
+        own.setdefault(wire.lastTransitionTime or "", wire.lastTransitionTime or ""),
     )
 
 

@@ -39,11 +39,11 @@ def decode_object(raw: bytes) -> dict[str, Any]:
         return _decode(shallow(bytes(raw)))
 
 
-def unit(raw: bytes) -> QueueUnit:
+def unit(raw: bytes, texts_of: unitread.TextsOf | None = None) -> QueueUnit:
     """A QueueUnit; forms of others are read by spec 2.11."""
     try:
         wire = unitread.read(raw)
-        return unitread.view(wire) if wire.spec.podSet else unit_of_any_form(raw)
+        return unitread.view(wire, texts_of) if wire.spec.podSet else unit_of_any_form(raw)
     except msgspec.ValidationError:
         return unit_of_any_form(raw)
     except RecursionError:

@@ -30,7 +30,7 @@ class Accounts:
             pods = group if number == 0 else None
             amount = charge_of(unit, pods, quota, around.quotas)
             if number == 0 and group is not None:
-                group.charged = quota
+                group.charged, group.labels = quota, unit.labels
             yield from _some(self.usage.charge(unit.key, quota, amount))
         left_behind = f"pods of {uid}"
         quota = "" if units else self._orphan_quota(uid, around)
@@ -40,15 +40,21 @@ class Accounts:
             yield from _some(self.usage.drop(left_behind))
             return
         live = around.quotas.of_pods(quota, group.total() if group is not None else ZERO)
+        labels = group.labels if group is not None else {}
         if claim is not None:
             live = live.maximum(request_of(claim.pod_sets, quota, around.quotas))
-        yield from _some(self.usage.charge(left_behind, quota, live))
+            labels = claim.labels
+        amount = around.quotas.of_job(labels, live)
+        yield from _some(self.usage.charge(left_behind, quota, amount))
 
     def _orphan_quota(self, uid: str, around: Surroundings) -> str:
-        """The quota of live pods whose job is gone, if their namespace may use it (spec 11.9)."""
+        """The quota of live pods whose job is gone, if their namespace may use it (spec 11.9).
+
+        Where their unit was charged, they stay, whatever became of that right meanwhile.
+        """
         group, named = self.jobs.pods(uid), self.jobs.orphan_quota(uid)
-        if group is None or not named:
-            return ""
+        if group is None or not named or group.charged:
+            return named if group is not None else ""
         namespace = namespace_of(group.namespace, around)
         quota = around.quotas.quota_of({keys.QUOTA_LABEL: named}, namespace) or named
         return _allowed(quota, group.namespace, around)

@@ -45,11 +45,15 @@ class HoldJob(msgspec.Struct, frozen=True):
 
 
 class ReleaseJob(msgspec.Struct, frozen=True):
-    """Let a job run; `released_at` is what koord-queue/job-dequeue-timestamp will say."""
+    """Let a job run; `released_at` is what koord-queue/job-dequeue-timestamp will say.
+
+    `pod_label`: what the quota label of its pods is to say, where it does not yet (spec 6.6).
+    """
 
     job: JobView
     unit: QueueUnit
     released_at: str
+    pod_label: str = ""
 
 
 class AddToPods(msgspec.Struct, frozen=True):

@@ -6,33 +6,32 @@ holds follows from the objects put in, whatever the order (a property test holds
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import datetime
 
-import msgspec
-
-from kq.core import wire
+from kq.core.messages import Reason
 from kq.core.model import JobView, NamespaceView, Phase, PodView, Queue, QueueUnit
 from kq.core.options import RetryOptions, TakingOptions
-from kq.core.plugins import Level, OrderKey, PolicyMaker, Problem, QuotaPlugin
+from kq.core.plugins import OrderKey, PolicyMaker, Problem, QuotaPlugin
 from kq.decide import standing as stand
 from kq.decide.accounts import Accounts
 from kq.decide.causes import is_easier_victim
 from kq.decide.charge import all_run, asked_by
 from kq.decide.claims import claim_of, departed
+from kq.decide.course import Course, granted
 from kq.decide.jobs import JobIndex, holder_of, is_queued, job_key, named_job
 from kq.decide.kin import JobKey, is_made_by_owner, owner_of
 from kq.decide.ledger import Ledger, Sending, is_same_version
 from kq.decide.lines import Lines
 from kq.decide.places import Place, Places, told_by
-from kq.decide.queuesettings import rules, waits_for_pods
-from kq.decide.retry import has_gained
+from kq.decide.queuesettings import rules
 from kq.decide.standing import Candidate, KeptBack, Standing, Surroundings
 from kq.decide.takings import Takings
-from kq.decide.turns import turn_of
 from kq.decide.usage import UsageIndex
 
 View = QueueUnit | PodView | JobView | Queue | NamespaceView
+STEP = 256
+"""So many units, or jobs, in each step of `settle`."""
 
 
 class Book:
@@ -52,8 +51,9 @@ class Book:
         self.lines = Lines(policies, default_policy, retry or RetryOptions())
         self._namespaces: dict[str, NamespaceView] = {}
         self._standings: dict[str, Standing] = {}
-        self._woken: set[str] = set()
         self._to_tell: dict[str, None] = {}
+        self._barred: dict[str, str] = {}
+        self._gathers = False
         self.quotas = quotas
         self.queues: dict[str, Queue] = {}
         self.units: dict[str, QueueUnit] = {}
@@ -62,6 +62,21 @@ class Book:
         self.places = Places()
         self._around = self._look_around()
         self.takings = Takings(taking or TakingOptions(), self)
+        self.course = Course(self, self.lines, self.takings)
+
+    def gather(self) -> None:
+        """What is shown is only kept from now on: before all is known nothing can be decided."""
+        self._gathers = True
+
+    def settle(self, quotas: QuotaPlugin) -> Iterator[None]:
+        """All is known: finds where each unit stands, in steps between which more may be seen."""
+        self._gathers = False
+        self.set_quotas(quotas, structure_changed=False)
+        holders = self._holders()
+        for work, on in ((self._restand, list(self.units)), (self._recharge, list(holders))):
+            for start in range(0, len(on), STEP):
+                work(on[start : start + STEP])
+                yield
 
     def saw(self, view: View) -> bool:
         """An informer shows this object as it is now; whether that is news."""
@@ -82,6 +97,8 @@ class Book:
                 self._queue_changed(view)
             case NamespaceView():
                 self._namespaces[view.name] = view
+                if self._gathers:
+                    return True
                 inside = [unit for unit in self.units.values() if unit.namespace == view.name]
                 self._restand(unit.key for unit in inside)
                 self._recharge({*map(holder_of, inside), *self.jobs.owners(view.name)})
@@ -159,6 +176,16 @@ class Book:
         if entry is not None:
             self._update(key, entry.effective)
 
+    def bar(self, key: str, text: str) -> None:
+        """Its grant cannot be written, for that reason: it takes part in no cycle for a while."""
+        self._barred[key] = text
+        self.revoke(key)
+
+    def lift(self, key: str) -> None:
+        """It takes part again."""
+        if self._barred.pop(key, None) is not None:
+            self._restand([key])
+
     def set_quotas(self, quotas: QuotaPlugin, *, structure_changed: bool) -> None:
         """The quotas have changed: usage moves, and all Queues below a change are woken.
 
@@ -169,13 +196,9 @@ class Book:
         fallen = self.usage.set_ancestry(quotas.ancestry)
         if structure_changed:
             self._restand(self.units)
-            self._recharge({*map(holder_of, self.units.values()), *self.jobs.owners()})
-        self._released(fallen)
-        for name, waiting in self.places.lists():
-            chains = {each: (old.chain(each), quotas.chain(each)) for each in waiting.quotas()}
-            if any(before != after for before, after in chains.values()):
-                self._woken.add(name)
-                waiting.end_back_offs({each for each in chains if has_gained(*chains[each])})
+            self._recharge(self._holders())
+        self.course.released(fallen)
+        self.course.limited_anew(old)
 
     def expect(self, uid: str, place: Place) -> None:
         """The unit of that job is about to be made: nobody behind it takes what is its (10.4)."""
@@ -185,55 +208,24 @@ class Book:
         """It was made, or will not be."""
         queue = self.lines.expected(uid)
         if queue is not None:
-            self._woken.add(queue)
+            self.course.woken.add(queue)
 
     def cycle(self, queue: str, now: datetime) -> list[QueueUnit]:
         """One pass over the Queue; those granted, as they are to be written. They count at once."""
-        known, waiting = self.queues.get(queue), self.places.waiting(queue)
-        if known is None or waiting is None:
-            self.lines.forget(queue)
-            self.takings.settle(queue, None)
-            return []
-        waiting.rouse(now)
-        taking = self.takings.begin(known, waiting, now)
-        outcome = self.lines.run(
-            known,
-            self.places,
-            self.usage,
-            now=now,
-            chain_of=self._chain,
-            is_there=self.units.__contains__,
-            unready=lambda: self._unready(queue),
-            taking=taking,
-        )
-        if outcome is None:
-            return []
-        granted = [self._grant(place, now) for place in outcome.granted]
-        self.takings.settle(queue, taking, [each.key for each in granted])
-        self._to_tell |= {place[2]: None for place in waiting.tell_news()}
-        return granted
+        started: list[QueueUnit] = []
+        self.course.run(queue, now, lambda place: started.append(self._grant(place, now)))
+        waiting = self.places.waiting(queue)
+        if waiting is not None:
+            self._to_tell |= {place[2]: None for place in waiting.tell_news()}
+        return started
 
     def next_look(self, queue: str) -> datetime | None:
         """When a protection or a back-off ends for which somebody in the Queue waits (10.15)."""
-        waiting = self.places.waiting(queue)
-        ends = (self.takings.next_look(queue), waiting.next_end if waiting else None)
-        return min((each for each in ends if each is not None), default=None)
+        return self.course.next_look(queue)
 
     def take_woken(self) -> list[str]:
         """Queues to be looked at since the last call, in the order of spec 10.17."""
-        ancestry = self.quotas.ancestry
-        self._woken.update(self.places.sharing(self.takings.take_given_up(), ancestry))
-        self.lines.begin_anew(self._woken)
-        woken = [name for name in {*self._woken, *self.lines.cut_short} if name in self.queues]
-        self._woken.clear()
-        if len(woken) < 2:
-            return woken
-        return sorted(
-            woken,
-            key=lambda name: turn_of(
-                self.queues[name], self.places.waiting(name), self.quotas, self.usage
-            ),
-        )
+        return self.course.take_woken()
 
     def take_to_tell(self) -> list[str]:
         """Units whose object says something else than what holds, since the last call."""
@@ -263,6 +255,10 @@ class Book:
         standing = self._standings.get(key)
         return standing.queue if standing else None
 
+    def all_run(self, unit: QueueUnit) -> bool:
+        """Whether all pods of a unit that holds grants run (spec 10.13)."""
+        return all_run(unit, self.jobs.pods(holder_of(unit)))
+
     @property
     def jobs(self) -> JobIndex:
         """Jobs, their pods and their units."""
@@ -290,17 +286,9 @@ class Book:
         return True
 
     def _grant(self, place: OrderKey, now: datetime) -> QueueUnit:
-        unit = self.units[place[2]]
-        granted = msgspec.structs.replace(
-            unit,
-            phase=Phase.DEQUEUED,
-            raw_phase=Phase.DEQUEUED.value,
-            grants=wire.grants_for(unit.pod_sets),
-            attempts=unit.attempts + 1,
-            allocated=now.replace(microsecond=0),
-        )
-        self._update(unit.key, self.ledger.assume(granted).effective)
-        return granted
+        unit = granted(self.units[place[2]], now)
+        self._update(unit.key, self.ledger.assume(unit).effective)
+        return unit
 
     def _update(self, key: str, unit: QueueUnit | None) -> None:
         """A unit has changed: its usage, its place, and what follows for others of its job."""
@@ -309,13 +297,15 @@ class Book:
         if old is not None:
             self.jobs.drop_unit(old)
             if unit is None or unit.grants != old.grants:
-                self._wake_if_awaited(old)
+                self.course.wake_if_awaited(old)
         if unit is None:
             self._leave(key)
         else:
             self.units[key] = unit
             self.jobs.put_unit(unit)
-            self._restand([key])
+        if self._gathers:
+            return
+        self._restand([key])
         both = [each for each in (old, unit) if each is not None]
         self._recharge({holder_of(each) for each in both})
         if is_easier_victim(old, unit):
@@ -326,16 +316,12 @@ class Book:
         self._pods_moved()
 
     def _job_changed(self, uid: str, key: JobKey | None = None) -> None:
+        if self._gathers:
+            return
         self._recharge([uid])
         for unit in self.jobs.units_of(uid):
-            self._wake_if_awaited(unit)
+            self.course.wake_if_awaited(unit)
         self._restand_namesakes(uid, key or self.jobs.key_of(uid))
-
-    def _wake_if_awaited(self, unit: QueueUnit) -> None:
-        """Its Queue, if others wait there for all pods of those who hold grants (spec 10.13)."""
-        queue = self.queues.get(self.queue_of(unit.key) or "")
-        if unit.holds_quota and queue is not None and waits_for_pods(queue):
-            self._woken.add(queue.name)
 
     def _restand_namesakes(self, uid: str, key: JobKey | None) -> None:
         """All units of one job, those that only name it included."""
@@ -356,10 +342,12 @@ class Book:
             for key in units:
                 self.places.drop(key)
         self._restand(units)
-        self._woken.add(queue.name)
+        self.course.woken.add(queue.name)
 
     def _recharge(self, uids: Iterable[str]) -> None:
         """Usage of these jobs; wake all whose chain shares a level with what was freed (10.15)."""
+        if self._gathers:
+            return
         around = self.around
         for uid in uids:
             for quota in self._accounts.recharge(uid, around):
@@ -367,15 +355,17 @@ class Book:
 
     def _freed(self, quota: str | None) -> None:
         if quota:
-            self._released(self.quotas.ancestry(quota))
+            self.course.released(self.quotas.ancestry(quota))
 
-    def _released(self, levels: Iterable[str]) -> None:
-        names = self.places.sharing(levels, self.quotas.ancestry)
-        self._woken.update(names)
-        self.lines.released(map(self.places.waiting, names))
+    def _holders(self) -> set[str]:
+        """All who have something in use, or may have."""
+        held = [holder_of(each) for each in self.units.values() if each.holds_quota]
+        return {*held, *self.jobs.owners()}
 
     def _restand(self, keys: Iterable[str]) -> None:
         """Look anew at where units stand."""
+        if self._gathers:
+            return
         around = self.around
         for key in list(keys):
             unit = self.units.get(key)
@@ -383,7 +373,9 @@ class Book:
                 self._stand(unit, stand.standing_of(unit, self.jobs.facts(unit), around))
 
     def _stand(self, unit: QueueUnit, standing: Standing) -> None:
-        place = None
+        place, bar = None, self._barred.get(unit.key)
+        if bar is not None and isinstance(standing, Candidate):
+            standing = KeptBack(standing.queue, Problem(Reason.MISCONFIGURED, bar))
         if isinstance(standing, Candidate):
             policy = self.lines.policy(self.queues[standing.queue])
             order, request = (
@@ -396,7 +388,7 @@ class Book:
         self._standings[unit.key] = standing
         if self.places.put(unit.key, standing.queue, place, told_by(unit)):
             both = (old, standing)
-            self._woken.update(each.queue for each in both if isinstance(each, Candidate))
+            self.course.woken.update(each.queue for each in both if isinstance(each, Candidate))
         if isinstance(standing, KeptBack) and standing.problem not in (None, told_by(unit)):
             self._to_tell[unit.key] = None
 
@@ -404,21 +396,7 @@ class Book:
         old = self._standings.pop(key, None)
         self.places.drop(key)
         self._to_tell.pop(key, None)
+        self._barred.pop(key, None)
         self._freed(self.usage.drop(key))
         if isinstance(old, Candidate):
-            self._woken.add(old.queue)
-
-    def _chain(self, quota: str) -> Sequence[Level]:
-        chain = self.quotas.chain(quota)
-        return () if isinstance(chain, Problem) else chain
-
-    def _unready(self, queue: str) -> list[QueueUnit]:
-        """Units of the Queue that hold grants without all of their pods running (10.13)."""
-        units = (self.units.get(key) for key in self.places.at_queue(queue))
-        return [
-            unit
-            for unit in units
-            if unit is not None
-            and unit.holds_quota
-            and not all_run(unit, self.jobs.pods(holder_of(unit)))
-        ]
+            self.course.woken.add(old.queue)

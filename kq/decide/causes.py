@@ -1,8 +1,9 @@
 """Why grants are taken back, and which of several causes decides (spec 9.5, 9.8).
 
 The unit is deactivated (row l), somebody else has suspended the job (row n), it has run for its
-time (row m), has not started in time (row h), starts anew (row w), what its checks want of its pods
-cannot be (rows e and k), another unit goes first, or its Queue is drained (rows f and i).
+time (row m), has not started in time or cannot, as the API server refuses what would let it (row
+h), starts anew (row w), what its checks want of its pods cannot be (rows e and k), another unit
+goes first, or its Queue is drained (rows f and i).
 """
 
 from collections.abc import Iterator, Mapping
@@ -15,6 +16,7 @@ from kq.core.model import QueueUnit
 from kq.decide.handback import asks_too_many
 from kq.decide.ignored import is_in_vain
 from kq.decide.lifecycle import Event, advance, weight
+from kq.decide.refused import why_not_started
 from kq.decide.situation import Situation
 from kq.decide.timeouts import is_last, seconds_to_run, seconds_to_start
 
@@ -23,11 +25,14 @@ PAUSED = "Suspended"
 RESTARTED = "Restarted"
 TIME_OVER = "MaximumExecutionTimeExceeded"
 UNSTARTED = "PodsReadyTimeout"
+REFUSED = "ResumeFailed"
 PREEMPTED = "Preempted"
 RECLAIMED = "Reclaimed"
 QUEUE_STOPPED = "QueueStopped"
 CHECK = "AdmissionCheck"
 FOR_OTHERS = (PREEMPTED, RECLAIMED)
+FAILURES = (UNSTARTED, REFUSED)
+"""Causes after which the unit is tried again, so often at most as is configured (spec 9.7)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +49,7 @@ CAUSES: Mapping[str, Cause] = {
     PAUSED: Cause(Event.PAUSED, messages.M23, Reason.INACTIVE),
     TIME_OVER: Cause(Event.TIME_OVER, messages.S11, Reason.INACTIVE),
     UNSTARTED: Cause(Event.START_TIMEOUT, messages.S9, Reason.BACKOFF),
+    REFUSED: Cause(Event.START_TIMEOUT, "", Reason.BACKOFF),
     RESTARTED: Cause(Event.STARTED_ANEW, messages.M34, Reason.PENDING),
     PREEMPTED: Cause(Event.PREEMPTED, messages.S7, Reason.PENDING),
     RECLAIMED: Cause(Event.PREEMPTED, messages.S7, Reason.PENDING),
@@ -52,8 +58,8 @@ CAUSES: Mapping[str, Cause] = {
 }
 """By the reason of the condition Evicted (spec 9.8)."""
 
-LAST = Cause(Event.START_TIMEOUT, messages.m28(messages.S9), Reason.INACTIVE)
-"""Not started in time once too often (spec 9.7)."""
+LAST = messages.m28("")
+"""How the text of the cause begins that made a unit fail once too often (spec 9.7)."""
 
 
 def cause_of(now: Situation, unit: QueueUnit) -> str | None:
@@ -77,10 +83,17 @@ def told_cause(now: Situation, unit: QueueUnit, reason: str) -> Cause:
         return replace(CAUSES[reason], text=known or messages.m22(now.drained_by))
     if reason == CHECK:
         return replace(CAUSES[reason], text=known or now.clash)
-    if reason != UNSTARTED:
+    if reason not in FAILURES:
         return CAUSES[reason]
-    last = _is_marked_last(unit) if marked(unit) == UNSTARTED else is_last(unit, now.patience)
-    return LAST if last else CAUSES[reason]
+    return _failure(now, unit, reason, known)
+
+
+def _failure(now: Situation, unit: QueueUnit, reason: str, known: str) -> Cause:
+    """As it is told, and whether it is the last one (spec 9.7)."""
+    text = CAUSES[reason].text or known.removeprefix(LAST) or why_not_started(now, unit)
+    last = known.startswith(LAST) if marked(unit) == reason else is_last(unit, now.patience)
+    text = messages.m28(text) if last else text
+    return replace(CAUSES[reason], text=text, reason=Reason.INACTIVE if last else Reason.BACKOFF)
 
 
 def marked(unit: QueueUnit) -> str | None:
@@ -91,7 +104,12 @@ def marked(unit: QueueUnit) -> str | None:
 
 def parks(reason: str, cause: Cause) -> bool:
     """Whether kq itself makes the unit inactive at the end (rows k and m, spec 9.7)."""
-    return reason in (TIME_OVER, CHECK) or cause is LAST
+    return reason in (TIME_OVER, CHECK) or is_last_failure(reason, cause)
+
+
+def is_last_failure(reason: str, cause: Cause) -> bool:
+    """Whether no further try follows (spec 9.7)."""
+    return reason in FAILURES and cause.reason is Reason.INACTIVE
 
 
 def _arisen(now: Situation, unit: QueueUnit) -> Iterator[str]:
@@ -110,9 +128,16 @@ def _arisen(now: Situation, unit: QueueUnit) -> Iterator[str]:
         yield RESTARTED
     if now.clash:
         yield CHECK
+    yield from _unstarted(now, unit)
+
+
+def _unstarted(now: Situation, unit: QueueUnit) -> Iterator[str]:
+    """It has not started in time, or may not start as it is."""
     left = seconds_to_start(now, unit)
-    if left is not None and left <= 0 and known is None:
+    if left is not None and left <= 0 and marked(unit) is None:
         yield UNSTARTED
+    if why_not_started(now, unit):
+        yield REFUSED
 
 
 def _wanted(now: Situation, unit: QueueUnit) -> Iterator[str]:
@@ -138,13 +163,19 @@ def _paused(now: Situation, unit: QueueUnit) -> bool:
 
 def _is_marked_last(unit: QueueUnit) -> bool:
     mark = unit.condition("Evicted")
-    return marked(unit) == UNSTARTED and mark is not None and mark.message == LAST.text
+    return marked(unit) in FAILURES and mark is not None and mark.message.startswith(LAST)
 
 
 def is_leaving(unit: QueueUnit) -> bool:
-    """Whether it is giving back grants for another unit, or as its Queue is drained."""
-    mark = unit.condition("Evicted")
+    """Whether it is giving back grants for another unit, or as its Queue is drained.
+
+    Not one that has given them back and is granted anew: what still marks it is of its last run,
+    until the grant is written.
+    """
+    mark, reserved = unit.condition("Evicted"), unit.condition("QuotaReserved")
     if not unit.holds_quota or mark is None or not mark.status:
+        return False
+    if reserved is not None and not reserved.status:
         return False
     return mark.reason in FOR_OTHERS or (mark.reason == QUEUE_STOPPED and not is_in_vain(unit))
 

@@ -1,6 +1,6 @@
 """What a unit asks of its quota, and what it has in use (spec 11.7, 11.9, 11.11)."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from kq.core.keys import MAX_JOBS
 from kq.core.minresources import least_of
@@ -26,8 +26,19 @@ def request_of(pod_sets: Sequence[PodSet], quota: str, charges: QuotaCharges) ->
 
 def asked_by(unit: QueueUnit, quota: str, charges: QuotaCharges) -> Resources:
     """What a unit asks of the quota: what its pods do, but not less than its job says (8.16)."""
-    total = request_of(unit.pod_sets, quota, charges)
-    return at_least(total, _least(unit), quota, charges)
+    return asked_for(unit.pod_sets, _least(unit), unit.labels, quota, charges)
+
+
+def asked_for(
+    pod_sets: Sequence[PodSet],
+    least: Resources,
+    labels: Mapping[str, str],
+    quota: str,
+    charges: QuotaCharges,
+) -> Resources:
+    """The same of a job of which there is no unit yet."""
+    total = at_least(request_of(pod_sets, quota, charges), least, quota, charges)
+    return charges.of_job(labels, total)
 
 
 def at_least(total: Resources, least: Resources, quota: str, charges: QuotaCharges) -> Resources:
@@ -64,7 +75,7 @@ def charge_of(
         granted = _granted(unit, grants.get(name), quota, charges)
         total = total + granted.maximum(charges.of_pods(quota, live.get(name, ZERO)))
     total = at_least(total, _least(unit) if grants else ZERO, quota, charges)
-    return Resources.of(dict(total.items()))
+    return charges.of_job(unit.labels, Resources.of(dict(total.items())))
 
 
 def all_run(unit: QueueUnit, pods: PodGroup | None) -> bool:

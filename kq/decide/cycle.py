@@ -13,7 +13,7 @@ from kq.decide.fit import Shortage, beside, shortage
 from kq.decide.places import Place
 from kq.decide.retry import Failure, in_back_off
 from kq.decide.taking import Taking
-from kq.decide.usage import Trial, UsageIndex
+from kq.decide.usage import Trial, Usage
 from kq.decide.waiting import Shape, WaitingList
 
 Barrier = tuple[int, Resources]
@@ -62,7 +62,7 @@ class Line(msgspec.Struct, frozen=True):
     """What is taken back from others, where anybody may take something (spec 13)."""
 
 
-def run_cycle(line: Line, usage: UsageIndex) -> Outcome:
+def run_cycle(line: Line, usage: Usage) -> Outcome:
     """Grants to all that fit, in policy order; every other shape gets its verdict.
 
     `usage` stays as it is: the grants are counted on a trial of it.

@@ -24,19 +24,20 @@ from kq.decide.causes import (
     CHECK,
     DEACTIVATED,
     FOR_OTHERS,
-    LAST,
     PAUSED,
     RECLAIMED,
+    REFUSED,
     RESTARTED,
     Cause,
     cause_of,
+    is_last_failure,
     marked,
     parks,
     told_cause,
 )
 from kq.decide.handback import ALL_OF_IT
-from kq.decide.ignored import ignored
-from kq.decide.kinds import cannot_be_stopped, is_defied
+from kq.decide.ignored import ignored, not_held
+from kq.decide.kinds import cannot_be_stopped, is_defied, need_not_be_stopped
 from kq.decide.lifecycle import Event, advance
 from kq.decide.situation import Situation
 from kq.decide.timeouts import failed_once_more, past_seconds
@@ -50,7 +51,7 @@ def evict(now: Situation, unit: QueueUnit) -> list[Action] | None:
     """The next steps of an eviction, perhaps only to wait; None if there is no cause for one."""
     reason = cause_of(now, unit)
     if reason is None:
-        return _move(now, unit)
+        return _move(now, unit) or need_not_be_stopped(now, unit) or None
     cause = told_cause(now, unit, reason)
     if reason == PAUSED and unit.active:
         return _park(now, unit)
@@ -68,8 +69,9 @@ def evict(now: Situation, unit: QueueUnit) -> list[Action] | None:
         grants = _marked_grants(unit, reason)
         patch = wire.status_patch(unit, now.now, conditions=[mark], grants=grants)
         return [PatchStatus(unit, patch), *_told(now, unit, reason, cause)]
-    if now.job.suspended:
-        return ignored(now, unit, gives_up=reason in FOR_OTHERS)
+    if now.job.suspended or HoldJob in now.refused:
+        in_vain = ignored if now.job.suspended else not_held
+        return in_vain(now, unit, gives_up=reason in FOR_OTHERS)
     return [HoldJob(now.job, cause.text, {keys.DEQUEUE_TIMESTAMP: ""}, {})]
 
 
@@ -99,10 +101,11 @@ def asked_back(grants: Sequence[Grant]) -> list[Grant]:
 
 def _park(now: Situation, unit: QueueUnit) -> list[Action]:
     """`active` is written first; a "true" left from before would not count as set (5.14)."""
-    if now.job.annotations.get(keys.ACTIVE):
+    is_left = bool(now.job.annotations.get(keys.ACTIVE))
+    if is_left and PatchJob not in now.refused:
         return [PatchJob(now.job, {"metadata": {"annotations": {keys.ACTIVE: None}}})]
     body: dict[str, Any] = {"spec": {"active": False}}
-    if keys.ACTIVE in unit.annotations:
+    if keys.ACTIVE in unit.annotations and not is_left:
         body["metadata"] = {"annotations": {keys.ACTIVE: None}}
     return [PatchUnit(unit, body)]
 
@@ -135,7 +138,7 @@ def _finish(now: Situation, unit: QueueUnit, reason: str, cause: Cause) -> list[
         past_seconds=past_seconds(unit, now.now),
     )
     told = TellUnit(unit, True, "RequeueLimitExceeded", f"{text}; set spec.active to true to retry")
-    return [PatchStatus(unit, patch), *([told] if cause is LAST else [])]
+    return [PatchStatus(unit, patch), *([told] if is_last_failure(reason, cause) else [])]
 
 
 def _requeue(now: Situation, unit: QueueUnit, target: Phase | None, cause: Cause) -> Requeue | None:
@@ -153,6 +156,11 @@ def _told(now: Situation, unit: QueueUnit, reason: str, cause: Cause) -> list[Ac
         others = ALL_OF_IT if reason == RECLAIMED else messages.S7
         told = now.taken.told if now.taken is not None else others
         return [TellUnit(unit, True, reason, told), TellJob(now.job, True, reason, told)]
+    if reason == REFUSED:
+        return [
+            TellUnit(unit, True, REFUSED, cause.text),
+            TellJob(now.job, True, REFUSED, cause.text),
+        ]
     first = (
         TellUnit(unit, False, DEACTIVATED, messages.M28)
         if reason == DEACTIVATED

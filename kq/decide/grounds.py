@@ -1,11 +1,40 @@
 """What a pass rests on that may take grants back, and what it sets aside (spec 13.6)."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
 
 import msgspec
 
+from kq.core.model import QueueUnit
+from kq.core.plugins import Level
 from kq.core.resources import Resources
+from kq.decide.jobs import JobIndex
+from kq.decide.turns import Limits
+from kq.decide.usage import UsageIndex
 from kq.decide.victims import ChainOf, Holder
+
+
+class Known(Protocol):
+    """Units, what they have in use, their jobs and quotas, as the book has them now."""
+
+    @property
+    def units(self) -> Mapping[str, QueueUnit]:
+        """By key."""
+
+    @property
+    def quotas(self) -> Limits:
+        """The quotas with their limits."""
+
+    @property
+    def jobs(self) -> JobIndex:
+        """Jobs and their units."""
+
+    @property
+    def usage(self) -> UsageIndex:
+        """What is in use."""
+
+    def queue_of(self, key: str) -> str | None:
+        """The Queue in which the unit stands, or would stand."""
 
 
 class Promise(msgspec.Struct, frozen=True, kw_only=True):
@@ -16,9 +45,14 @@ class Promise(msgspec.Struct, frozen=True, kw_only=True):
 
     unit: str
     priority: int
-    levels: tuple[str, ...]
+    chain: Sequence[Level]
     request: Resources
     bars_all: bool = False
+
+    @property
+    def levels(self) -> Sequence[str]:
+        """At which it counts."""
+        return [level.name for level in self.chain]
 
 
 class Grounds(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,13 +1,15 @@
-"""Suspensions that the operator of the job does not heed (spec 13.15)."""
+"""Suspensions that the operator of the job does not heed (13.15), or the API server refuses."""
 
 from datetime import timedelta
 
 from msgspec.structs import replace
 
 from kq.core import codec, wire
+from kq.core.messages import HOLD_REFUSED
 from kq.core.model import Condition, QueueUnit
 from kq.decide.actions import Action, LookAgain, PatchStatus, ReleaseJob, TellJob
 from kq.decide.kinds import NOT_EVICTABLE
+from kq.decide.refused import why_not_held
 from kq.decide.situation import Situation
 
 AFTER = timedelta(seconds=60)
@@ -28,7 +30,8 @@ def ignored(now: Situation, unit: QueueUnit, *, gives_up: bool) -> list[Action]:
     kind = now.job.kind.kind
     if gives_up:
         text = f"the operator of {kind} does not stop it: it runs on, and counts"
-        return [*_given_up(now, unit, text), TellJob(now.job, True, NOT_EVICTABLE, text)]
+        told = TellJob(now.job, True, NOT_EVICTABLE, text)
+        return [_no_victim(now, unit, text), let_go_on(now, unit), told]
     text = _in_vain(kind)
     if unit.message == text:
         return []
@@ -36,9 +39,25 @@ def ignored(now: Situation, unit: QueueUnit, *, gives_up: bool) -> list[Action]:
     return [PatchStatus(unit, patch), TellJob(now.job, True, NOT_EVICTABLE, text)]
 
 
+def not_held(now: Situation, unit: QueueUnit, *, gives_up: bool) -> list[Action]:
+    """What follows while the API server takes no suspension of the job: it runs on, and counts.
+
+    One whose grants another unit wanted is a victim no more.
+    """
+    text = why_not_held(now, again=not gives_up)
+    told = TellJob(now.job, True, NOT_EVICTABLE, text)
+    if gives_up:
+        return [_no_victim(now, unit, text, message=text), told]
+    if unit.message == text:
+        return []
+    return [PatchStatus(unit, wire.status_patch(unit, now.now, message=text)), told]
+
+
 def is_in_vain(unit: QueueUnit) -> bool:
     """Whether its job is held without effect: what it holds will not come back soon."""
-    return unit.consumer is not None and unit.message == _in_vain(unit.consumer.kind)
+    if unit.consumer is None:
+        return False
+    return unit.message == _in_vain(unit.consumer.kind) or unit.message.startswith(HOLD_REFUSED)
 
 
 def _in_vain(kind: str) -> str:
@@ -63,8 +82,10 @@ def _is_heeded(now: Situation, unit: QueueUnit) -> bool:
     return now.pods.ending > 0 or now.pods.live == 0 or now.pods.live < counted
 
 
-def _given_up(now: Situation, unit: QueueUnit, text: str) -> list[Action]:
+def _no_victim(
+    now: Situation, unit: QueueUnit, text: str, message: str | None = None
+) -> PatchStatus:
     mark = Condition("Evicted", False, NOT_EVICTABLE, text)
     grants = [replace(each, reclaim=0) for each in unit.grants]
-    patch = wire.status_patch(unit, now.now, conditions=[mark], grants=grants)
-    return [PatchStatus(unit, patch), let_go_on(now, unit)]
+    patch = wire.status_patch(unit, now.now, message=message, conditions=[mark], grants=grants)
+    return PatchStatus(unit, patch)

@@ -1,7 +1,6 @@
 """Which jobs exist, their pods, and the units that stand for them (spec 2.6, 15.2)."""
 
 from collections.abc import Collection, Iterable
-from typing import TypeVar
 
 from kq.core import keys
 from kq.core.holders import of_app, of_unit
@@ -19,6 +18,9 @@ from kq.decide.kin import (
 )
 from kq.decide.pods import PodGroup
 from kq.decide.standing import JobFacts
+from kq.decide.unitindex import UnitIndex, holder_of, named_job
+
+__all__ = ["JobIndex", "holder_of", "is_queued", "job_key", "named_job"]
 
 
 class JobIndex:
@@ -31,18 +33,19 @@ class JobIndex:
         self._kinds = frozenset(kinds)
         self._served = pod_owners(kinds)
         self._counts_foreign = counts_foreign
-        self._jobs: dict[str, tuple[JobKey, bool, bool]] = {}
+        self._jobs: dict[str, JobKey] = {}
+        self._deleting: set[str] = set()
+        self._foreign: set[str] = set()
+        """Jobs that were never queued."""
         self._claims: dict[str, Claim] = {}
         self._departed: dict[str, Claim] = {}
-        self._by_key: dict[JobKey, str] = {}
+        self._by_name: dict[tuple[str, str], dict[str, str]] = {}
         self._groups: dict[str, PodGroup] = {}
         self._kin = Kin()
         self._strays = Strays()
         self._roots: dict[str, str] = {}
         self._moved: dict[str, None] = {}
-        # Nearly all have one unit: a tuple of it is a fourth of a map.
-        self._units: dict[str, tuple[QueueUnit, ...]] = {}
-        self._named: dict[JobKey, tuple[QueueUnit, ...]] = {}
+        self._units = UnitIndex()
 
     def put(
         self,
@@ -53,19 +56,34 @@ class JobIndex:
         claim: Claim | None = None,
     ) -> bool:
         """A job exists, `queued` if it bears our marks; whether that is news."""
-        new = (key, deleting, queued)
-        if self._jobs.get(uid) == new and self._claims.get(uid) == claim:
+        new = (key, deleting, not queued, claim)
+        if new == self._said_of(uid):
             return False
-        self._jobs[uid] = new
-        self._claims.pop(uid, None)
+        self._forget(uid)
+        self._jobs[uid] = key
+        if deleting:
+            self._deleting.add(uid)
+        if not queued:
+            self._foreign.add(uid)
         if claim is not None:
             self._claims[uid] = claim
-        self._by_key[key] = uid
+        self._by_name.setdefault(key[:2], {})[key[2]] = uid
         if key[0] == SPARK:
             self._kin.put(of_app(key[1], key[2]), uid)
         self._found(uid)
         self._relocate([uid, *self._kin.below(uid)])
         return True
+
+    def _said_of(self, uid: str) -> tuple[JobKey | None, bool, bool, Claim | None]:
+        """What was put of a job."""
+        is_deleting, is_foreign = uid in self._deleting, uid in self._foreign
+        return self._jobs.get(uid), is_deleting, is_foreign, self._claims.get(uid)
+
+    def _forget(self, uid: str) -> None:
+        self._jobs.pop(uid, None)
+        self._deleting.discard(uid)
+        self._foreign.discard(uid)
+        self._claims.pop(uid, None)
 
     def put_child(self, child: str, parent: str) -> None:
         """An object that a job has made, or that one of its children has made."""
@@ -116,25 +134,24 @@ class JobIndex:
 
     def key_of(self, uid: str) -> JobKey | None:
         """Kind, namespace and name of a job; None if it is not there."""
-        known = self._jobs.get(uid)
-        return known[0] if known else None
+        return self._jobs.get(uid)
 
     def owners(self, namespace: str | None = None) -> list[str]:
-        """UIDs of all owners of pods, or of those in one namespace."""
-        return [
-            uid
-            for uid, group in self._groups.items()
-            if namespace is None or group.namespace == namespace
-        ]
+        """UIDs of all that own pods, or claim something for theirs, or of those in a namespace."""
+        every = (self._groups, self._claims, self._departed)
+        found = {uid: each.namespace for some in every for uid, each in some.items()}
+        return [uid for uid, where in found.items() if namespace is None or where == namespace]
 
     def drop(self, uid: str, key: JobKey, claim: Claim | None = None) -> None:
         """A job is gone; what it may have left behind stays claimed."""
-        self._jobs.pop(uid, None)
-        self._claims.pop(uid, None)
+        self._forget(uid)
         if claim is not None:
             self._departed[uid] = claim
-        if self._by_key.get(key) == uid:
-            del self._by_key[key]
+        named = self._by_name.get(key[:2], {})
+        if named.get(key[2]) == uid:
+            del named[key[2]]
+            if not named:
+                del self._by_name[key[:2]]
 
     def claim(self, uid: str) -> Claim | None:
         """What a job may have in use by its own word."""
@@ -191,34 +208,27 @@ class JobIndex:
 
     def put_unit(self, unit: QueueUnit) -> None:
         """A unit, found by its job's UID and by the job that it names."""
-        _add(self._units, holder_of(unit), unit)
+        self._units.put(unit)
         key = named_job(unit)
-        if key is not None:
-            _add(self._named, key, unit)
-            if key[0] in NAMESAKES and unit.attempts:
-                self._relocate(self._strays.ran(key, holder_of(unit)))
+        if key is not None and key[0] in NAMESAKES and unit.attempts:
+            self._relocate(self._strays.ran(key, holder_of(unit)))
         if of_unit(unit.key) in self._groups:
             self.put_child(of_unit(unit.key), holder_of(unit))
 
     def drop_unit(self, unit: QueueUnit) -> None:
         """A unit that is gone, or about to be put anew."""
-        _discard(self._units, holder_of(unit), unit.key)
+        self._units.drop(unit)
         key = named_job(unit)
         if key is not None:
-            _discard(self._named, key, unit.key)
             self._strays.forget(key)
 
     def units_of(self, uid: str) -> list[QueueUnit]:
         """The units of a job: the one that stands for it first (spec 2.6)."""
-        found = self._units.get(uid, ())
-        if len(found) < 2:
-            return list(found)
-        return sorted(found, key=lambda each: (not each.owner_uid, each.created, each.key))
+        return self._units.of(uid)
 
     def units_naming(self, key: JobKey) -> list[QueueUnit]:
         """Units that name a job, whatever the UID."""
-        found = self._named.get(key, ())
-        return sorted(found, key=lambda each: (each.created, each.key))
+        return self._units.naming(key)
 
     def unit_of(self, uid: str, key: JobKey) -> QueueUnit | None:
         """The unit of a job: by UID, else one made by hand that names it without one."""
@@ -230,16 +240,15 @@ class JobIndex:
     def facts(self, unit: QueueUnit) -> JobFacts:
         """What of its job decides the unit's standing."""
         key = named_job(unit)
-        uid = unit.job_uid or (self._by_key.get(key, "") if key else "")
-        known = self._jobs.get(uid)
+        uid = unit.job_uid or (self._by_name.get(key[:2], {}).get(key[2], "") if key else "")
         if key is None or key[0] not in self._kinds:
             return JobFacts()
         group = self._groups.get(uid)
         first = self.unit_of(uid, key)
         return JobFacts(
-            missing=known is None,
+            missing=uid not in self._jobs,
             adopted=bool(unit.owner_uid),
-            deleting=known is not None and known[1],
+            deleting=uid in self._deleting,
             lingering_pods=group is not None and group.lingering,
             other_unit=first.key if first is not None and first.key != unit.key else None,
         )
@@ -250,37 +259,13 @@ class JobIndex:
         Foreground deletion takes the unit first and the job last, its pods in between. A job that
         was never queued is foreign. Empty if no pod names a quota.
         """
-        group, job = self._groups.get(uid), self._jobs.get(uid)
+        group = self._groups.get(uid)
         if group is None:
             return ""
-        is_foreign = not (group.owner_kinds & self._served) or (job is not None and not job[2])
+        is_foreign = not (group.owner_kinds & self._served) or uid in self._foreign
         if is_foreign and not self._counts_foreign:
             return ""
         return group.quota
-
-
-K = TypeVar("K")
-
-
-def _add(index: dict[K, tuple[QueueUnit, ...]], at: K, unit: QueueUnit) -> None:
-    index[at] = (*(each for each in index.get(at, ()) if each.key != unit.key), unit)
-
-
-def _discard(index: dict[K, tuple[QueueUnit, ...]], at: K, key: str) -> None:
-    units = index.pop(at, ())
-    if left := tuple([each for each in units if each.key != key]):
-        index[at] = left
-
-
-def named_job(unit: QueueUnit) -> JobKey | None:
-    """The job that the unit's consumerRef names."""
-    each = unit.consumer
-    return (each.kind, each.namespace or unit.namespace, each.name) if each else None
-
-
-def holder_of(unit: QueueUnit) -> str:
-    """Under which a unit and the pods of its job are found together."""
-    return unit.job_uid or unit.key
 
 
 def job_key(job: JobView) -> JobKey:
@@ -289,6 +274,9 @@ def job_key(job: JobView) -> JobKey:
 
 
 def is_queued(job: JobView) -> bool:
-    """Whether the job bears the marks of a queue: held at submit, or released by a manager."""
+    """Whether the job bears the marks of a queue: held at submit, or released by a manager once.
+
+    When it is stopped the time of its release is emptied, and pods of it may still be there.
+    """
     held = any(job.annotations.get(key) for key in keys.HAS_ENQUEUED_SPELLINGS)
-    return held or job.released_at is not None
+    return held or not job.annotations.keys().isdisjoint(keys.DEQUEUE_TIMESTAMPS)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 from kq.core import messages, wire
-from kq.core.model import Chore, Condition, JobView, QueueUnit
+from kq.core.model import Chore, Condition, JobView, Phase, QueueUnit
 from kq.decide.actions import (
     Action,
     FreeNodes,
@@ -61,16 +61,35 @@ def goes_on(now: Situation, unit: QueueUnit) -> list[Action]:
 
 
 def cannot_be_stopped(now: Situation, unit: QueueUnit, cause: str) -> list[Action]:
-    """Told once: it goes on and stays counted (spec 13.15)."""
+    """Told once, and by the unit for as long as it is so: it goes on and stays counted (13.15)."""
+    text = f"{_unstoppable(now)} ({cause}): it runs on, and counts"
     known = unit.condition("Evicted")
-    if known is not None and not known.status and known.reason == NOT_EVICTABLE:
+    if known is not None and not known.status and known.message == text:
         return []
-    text = f"{now.job.kind.kind} cannot be stopped while it runs ({cause}): it runs on, and counts"
     mark = Condition("Evicted", False, NOT_EVICTABLE, text)
     return [
-        PatchStatus(unit, wire.status_patch(unit, now.now, conditions=[mark])),
+        PatchStatus(unit, wire.status_patch(unit, now.now, message=text, conditions=[mark])),
         TellJob(now.job, True, NOT_EVICTABLE, text),
     ]
+
+
+def need_not_be_stopped(now: Situation, unit: QueueUnit) -> list[Action]:
+    """The cause is over for which it could not be stopped; it may come again."""
+    known = unit.condition("Evicted")
+    if known is None or known.status or not known.message.startswith(_unstoppable(now)):
+        return []
+    if is_defied(now, unit) or now.job.evictable:
+        return []  # never a victim again
+    mark = Condition("Evicted", False, "QuotaReserved", "")
+    text = messages.S8 if unit.phase is Phase.RUNNING else messages.S2
+    patch = wire.status_patch(
+        unit, now.now, message=text if unit.message == known.message else None, conditions=[mark]
+    )
+    return [PatchStatus(unit, patch)]
+
+
+def _unstoppable(now: Situation) -> str:
+    return f"{now.job.kind.kind} cannot be stopped while it runs"
 
 
 def is_defied(now: Situation, unit: QueueUnit) -> bool:

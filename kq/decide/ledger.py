@@ -55,26 +55,28 @@ class Ledger:
     """
 
     def __init__(self) -> None:
-        self._entries: dict[str, Entry] = {}
+        # Of nearly all units only what is stored is known: an entry each would cost a lot.
+        self._entries: dict[str, Entry | QueueUnit] = {}
         self._gone: dict[str, None] = {}
         self._sending: dict[str, WeakSet[Sending]] = {}
         self._unshown: dict[str, None] = {}
 
     def get(self, key: str) -> Entry | None:
-        """What is known of a unit."""
-        return self._entries.get(key)
+        """What is known of a unit at this moment."""
+        found = self._entries.get(key)
+        return Entry(found) if isinstance(found, QueueUnit) else found
 
     def known(self, key: str, uid: str, version: str) -> QueueUnit | None:
         """That version of a unit, if it was the answer to our own last write."""
-        entry = self._entries.get(key)
-        written = entry.written if entry else None
+        found = self._entries.get(key)
+        written = found.written if isinstance(found, Entry) else None
         if written is None or (written.uid, written.resource_version) != (uid, version):
             return None
         return written
 
     def sending(self, key: str) -> Sending:
         """A write of that unit is about to be sent."""
-        entry = self._entries.get(key)
+        entry = self.get(key)
         sending = Sending(entry.grant if entry else None)
         self._sending.setdefault(key, WeakSet()).add(sending)
         return sending
@@ -87,7 +89,7 @@ class Ledger:
         """
         found = []
         for key in self._unshown:
-            entry = self._entries.get(key)
+            entry = self.get(key)
             written = entry.written if entry is not None else None
             if written is None:
                 continue
@@ -99,23 +101,37 @@ class Ledger:
 
     def saw(self, view: QueueUnit) -> Entry:
         """The informer shows the unit."""
-        entry = self._entries.setdefault(view.key, Entry())
+        entry = self.get(view.key) or Entry()
+        self._take_in(view, entry)
+        self._keep(view.key, entry)
+        return entry
+
+    def _take_in(self, view: QueueUnit, entry: Entry) -> None:
+        """What follows from that for what we wrote."""
         entry.stored = view
         written, version = entry.written, view.resource_version
         self._note(view.key, version)
         if written is not None and view.uid != written.uid:
-            return entry
+            return
         self._unshown.pop(view.key, None)
         if version in entry.own_versions:
             if written is not None and version == written.resource_version:
                 entry.written = None
             if entry.written is None and view.key not in self._sending:
                 entry.own_versions = ()
-            return entry
+            return
         if written is None or view.attempts >= written.attempts:
             entry.written = None
             entry.own_versions = ()
-        return entry
+
+    def _keep(self, key: str, entry: Entry) -> None:
+        """What is known of the unit from now on."""
+        if entry.effective is None:
+            self._entries.pop(key, None)
+        elif entry.stored is not None and entry == Entry(entry.stored):
+            self._entries[key] = entry.stored
+        else:
+            self._entries[key] = entry
 
     def gone(self, key: str, uid: str) -> Entry | None:
         """The informer shows that the unit is deleted; a later one of that name that we have
@@ -123,7 +139,7 @@ class Ledger:
         self._gone[uid] = None
         if len(self._gone) > MOST_REMEMBERED:
             del self._gone[next(iter(self._gone))]
-        entry = self._entries.get(key)
+        entry = self.get(key)
         if entry is None:
             return None
         entry.stored = None
@@ -133,8 +149,7 @@ class Ledger:
             entry.written = None
             entry.own_versions = ()
             self._unshown.pop(key, None)
-        if entry.effective is None:
-            del self._entries[key]
+        self._keep(key, entry)
         return entry
 
     def wrote(self, view: QueueUnit, sending: Sending) -> Entry:
@@ -143,14 +158,18 @@ class Ledger:
         Once the informer has shown it, or one that is not of our own chain, it is no news, and a
         grant that was decided on what was shown counts on.
         """
-        entry = self._entries.setdefault(view.key, Entry())
+        entry = self.get(view.key) or Entry()
+        self._answer(view, sending, entry)
+        self._keep(view.key, entry)
+        return entry
+
+    def _answer(self, view: QueueUnit, sending: Sending, entry: Entry) -> None:
+        """What follows from the answer to that sending."""
         if view.uid in self._gone:
             # Its end was shown before this answer came: nothing would ever take it out again.
             if entry.grant is not None and entry.grant.uid == view.uid:
                 entry.grant = None
-            if entry.effective is None:
-                del self._entries[view.key]
-            return entry
+            return
         self._answered(view.key, sending)
         foreign = set(sending.shown).difference(entry.own_versions)
         passed = view.resource_version in sending.shown or bool(foreign)
@@ -158,25 +177,26 @@ class Ledger:
             entry.grant = None
         if passed and entry.stored is not None and entry.stored.uid == view.uid:
             entry.own_versions += (view.resource_version,)
-            return entry
+            return
         entry.written = view
         entry.own_versions += (view.resource_version,)
         self._unshown.pop(view.key, None)
         if entry.stored is None or entry.stored.uid != view.uid:
             self._unshown[view.key] = None
-        return entry
 
     def assume(self, view: QueueUnit) -> Entry:
         """A grant is decided; it counts from now on."""
-        entry = self._entries.setdefault(view.key, Entry())
+        entry = self.get(view.key) or Entry()
         entry.grant = view
+        self._keep(view.key, entry)
         return entry
 
     def revoke(self, key: str) -> Entry | None:
         """The grant was not written."""
-        entry = self._entries.get(key)
+        entry = self.get(key)
         if entry is not None:
             entry.grant = None
+            self._keep(key, entry)
         return entry
 
     def _answered(self, key: str, sending: Sending) -> None:

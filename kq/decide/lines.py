@@ -9,7 +9,7 @@ from kq.core.model import Queue, QueueUnit
 from kq.core.options import RetryOptions
 from kq.core.plugins import Level, OrderKey, PolicyMaker, QueuePolicy
 from kq.decide.cycle import Line, Outcome, run_cycle
-from kq.decide.places import Place, Places
+from kq.decide.places import Place
 from kq.decide.queuesettings import (
     max_depth,
     pace_of,
@@ -18,7 +18,7 @@ from kq.decide.queuesettings import (
     waits_for_pods,
 )
 from kq.decide.taking import Taking
-from kq.decide.usage import UsageIndex
+from kq.decide.usage import Usage
 from kq.decide.waiting import WaitingList
 
 FALLBACK = "Priority"
@@ -37,6 +37,12 @@ class Lines:
         self._expected: dict[str, Place] = {}
         self._goes_on: dict[str, OrderKey] = {}
         self.outcomes: dict[str, Outcome] = {}
+
+    def fork(self) -> "Lines":
+        """The same, of which further passes are apart."""
+        other = Lines(self._policies, self._default_policy, self._retry)
+        other._expected, other._goes_on = dict(self._expected), dict(self._goes_on)
+        return other
 
     def policy(self, queue: Queue) -> QueuePolicy:
         """The policy that orders the Queue."""
@@ -77,20 +83,16 @@ class Lines:
     def run(
         self,
         queue: Queue,
-        places: Places,
-        usage: UsageIndex,
+        waiting: WaitingList,
+        usage: Usage,
         *,
         now: datetime,
         chain_of: Callable[[str], Sequence[Level]],
         is_there: Callable[[str], bool],
         unready: Callable[[], Sequence[QueueUnit]],
         taking: Taking | None = None,
-    ) -> Outcome | None:
-        """One pass; None if nobody waits. `unready` is asked only where it counts (10.13)."""
-        waiting = places.waiting(queue.name)
-        if waiting is None:
-            self.forget(queue.name)
-            return None
+    ) -> Outcome:
+        """One pass. `unready` is asked only where it counts (10.13)."""
         line = self.line(
             queue, waiting, chain_of=chain_of, is_there=is_there, unready=unready, taking=taking
         )

@@ -1,7 +1,7 @@
 """Which Queue each unit stands in, and the candidates' places in line."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 
 import msgspec
@@ -77,15 +77,20 @@ class Places:
         waiting = self._waiting.get(queue)
         return waiting.in_order() if waiting else iter(())
 
+    def quotas(self) -> Collection[str]:
+        """All quotas that somebody waits for."""
+        return self._quotas.keys()
+
+    def drawing_on(self, quotas: Iterable[str]) -> list[str]:
+        """Queues with candidates of one of these quotas."""
+        return [queue for quota in quotas for queue in self._quotas.get(quota, ())]
+
     def sharing(self, levels: Iterable[str], ancestry: Callable[[str], Sequence[str]]) -> list[str]:
         """Queues with candidates whose quota's chain has one of these levels."""
         freed = set(levels)
-        return [
-            queue
-            for quota, queues in self._quotas.items()
-            if not freed.isdisjoint(ancestry(quota))
-            for queue in queues
-        ]
+        return self.drawing_on(
+            quota for quota in self._quotas if not freed.isdisjoint(ancestry(quota))
+        )
 
     def _remove(self, key: str, place: Place) -> None:
         waiting = self._waiting[place.queue]

@@ -9,6 +9,7 @@ from kq.decide.actions import (
     Action,
     CreateUnit,
     DeleteUnit,
+    HoldJob,
     LookAgain,
     PatchStatus,
     PatchUnit,
@@ -72,7 +73,7 @@ def _told(now: Situation, unit: QueueUnit) -> list[Action]:
     if restored:
         return restored
     difference = unitspec.difference(now, unit)
-    if difference:
+    if difference and PatchUnit not in now.refused:
         return [PatchUnit(unit, difference), *about_priority(now), *about_values(now, unit)]
     return on_unit(now, unit)
 
@@ -111,11 +112,10 @@ def _waits(now: Situation, unit: QueueUnit) -> list[Action]:
     ending = ends_unrun(now)
     if ending is not None:
         return ending
-    if now.job.suspended and now.job.queuing is False and now.defied_since is None:
-        return [ShowWaiting(now.job)]  # where pods run all the same its operator has the word
+    if _shows_waiting(now):
+        return [ShowWaiting(now.job)]
     if unit.phase is Phase.BACKOFF:
-        slips = not now.job.suspended and slip_of(now) is not Slip.LEAVE
-        return hold_again(now) if slips and now.job.evictable else backs_off(now, unit)
+        return hold_again(now) if _slips(now) else backs_off(now, unit)
     if now.job.suspended or unit.phase is not Phase.ENQUEUED:
         return defies_hold(now, unit)
     match slip_of(now):
@@ -125,6 +125,18 @@ def _waits(now: Situation, unit: QueueUnit) -> list[Action]:
             return count_running(now, unit)
         case Slip.LEAVE:
             return []
+
+
+def _shows_waiting(now: Situation) -> bool:
+    """Whether its conditions are to say so; where pods run all the same its operator speaks."""
+    has_word = now.defied_since is not None or ShowWaiting in now.refused
+    return now.job.suspended and now.job.queuing is False and not has_word
+
+
+def _slips(now: Situation) -> bool:
+    """Whether a job that backs off runs all the same, and can be stopped."""
+    can_be_held = now.job.evictable and HoldJob not in now.refused
+    return can_be_held and not now.job.suspended and slip_of(now) is not Slip.LEAVE
 
 
 def _holds(now: Situation, unit: QueueUnit) -> list[Action]:
@@ -139,8 +151,9 @@ def _holds(now: Situation, unit: QueueUnit) -> list[Action]:
             return [let_go_on(now, unit)]
         if not now.gone or now.pods.stuck:
             return []  # never beside pods of an earlier run (spec 24.3)
+        released = codec.format_millis(max(now.now, unit.allocated or now.now))
         return adds_first(now, unit) or [
-            ReleaseJob(job, unit, codec.format_millis(max(now.now, unit.allocated or now.now))),
+            ReleaseJob(job, unit, released, now.pod_label),
             TellJob(job, False, "Resume", "Job is resumed by koord-queue"),
         ]
     if unit.phase is Phase.DEQUEUED and now.pods.running:

@@ -1,7 +1,7 @@
 """The pods of one job, added up by deltas: how many live, how many run, what they ask."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from kq.core.model import PodView
 from kq.core.resources import ZERO, Resources
@@ -19,7 +19,9 @@ class PodGroup:
         self.started: Counter[str] = Counter()
         """By pod set: how many run or have succeeded."""
         self.charged = ""
-        """The quota that their unit was charged to last, for those that name none themselves."""
+        """The quota that their unit was charged to last, whatever their labels say."""
+        self.labels: Mapping[str, str] = {}
+        """Those of that unit, which say for what its pods count that it has left behind."""
         self.live = 0
         self.ending = 0
         self.running = 0
@@ -71,9 +73,9 @@ class PodGroup:
 
     @property
     def quota(self) -> str:
-        """The quota that a live pod's own label names, else that of their unit; empty if none."""
+        """The quota that their unit was charged to, else what a live one's label names, or none."""
         named = (pod.quota for pod in self._pods.values() if pod.live and pod.quota)
-        return next(named, self.charged)
+        return self.charged or next(named, "")
 
     @property
     def owner_kinds(self) -> set[str]:

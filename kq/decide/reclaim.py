@@ -7,14 +7,10 @@ from collections.abc import Callable, Iterable, Sequence
 from enum import StrEnum
 from fractions import Fraction
 
-from kq.core.keys import MAX_JOBS
 from kq.core.plugins import Level, own_levels
+from kq.core.resources import PSEUDO, is_firm
 from kq.decide.fit import Used
-from kq.decide.pods import PODS
 from kq.decide.victims import ChainOf, Claimant, Holder, Lack, fewest, givers, lacking
-
-PSEUDO = frozenset({PODS, *MAX_JOBS})
-"""Resources that every unit asks for without a word of its own (spec 11.11)."""
 
 
 class Reclaim(StrEnum):
@@ -70,12 +66,15 @@ def reclaimed(
 
 
 def _is_within_min(claimant: Claimant, used: Used) -> bool:
-    """Whether its quota's min covers it beside what the quota uses; what min lacks is 0."""
+    """Whether its quota's min covers it beside what the quota uses; what min lacks is 0.
+
+    What of it is firm has to fit into min anyhow.
+    """
     own = claimant.chain[0]
     return all(
         used(own.name, name) + amount <= own.minimum.get(name)
         for name, amount in claimant.request.items()
-        if amount > 0 and (name in own.minimum or name not in PSEUDO)
+        if amount > 0 and (name in own.minimum or not (name in PSEUDO or is_firm(name)))
     )
 
 

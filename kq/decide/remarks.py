@@ -4,14 +4,15 @@ from collections.abc import Iterator
 
 from kq.core import keys, messages, wire
 from kq.core.messages import cut
-from kq.core.model import Condition, QueueUnit
+from kq.core.model import Condition, JobView, QueueUnit
 from kq.decide import unitspec
 from kq.decide.actions import Action, PatchStatus, TellJob
 from kq.decide.situation import Situation
 
 INVALID = "InvalidAnnotation"
+INVALID_LABEL = "InvalidLabel"
 CONFIGURED = "Configured"
-"""Condition of a unit whose job has annotations that cannot be read; no other has it."""
+"""Condition of a unit whose job says what cannot be read; no other has it."""
 LONGEST_VALUE = 100
 
 
@@ -25,12 +26,13 @@ def about_priority(now: Situation) -> list[Action]:
 
 
 def about_values(now: Situation, unit: QueueUnit | None) -> list[Action]:
-    """New values of annotations that set something and cannot be read (spec 9.18)."""
-    known = unit.annotations if unit is not None else {}
+    """New values that set something and cannot be read (spec 9.18, 11.13)."""
+    said = {**now.job.labels, **now.job.annotations}
+    known = {**unit.labels, **unit.annotations} if unit is not None else {}
     return [
-        TellJob(now.job, True, INVALID, text)
-        for key, text in _bad_values(now)
-        if now.job.annotations[key] != known.get(key)
+        TellJob(now.job, True, _reason(key), text)
+        for key, text in unreadable(now.job)
+        if said[key] != known.get(key)
     ]
 
 
@@ -48,7 +50,8 @@ def on_unit(now: Situation, unit: QueueUnit) -> list[Action]:
 
     It keeps nobody waiting: what cannot be read counts as not said. The event is on the job.
     """
-    texts = [*_bad_priority(now), *(text for _, text in _bad_values(now))]
+    found = dict(unreadable(now.job))
+    texts = [*_bad_priority(now), *found.values()]
     known = unit.condition(CONFIGURED)
     if not texts:
         if known is None or known.status:
@@ -58,22 +61,36 @@ def on_unit(now: Situation, unit: QueueUnit) -> list[Action]:
     text = cut("; ".join(texts))
     if known is not None and not known.status and known.message == text:
         return []
-    wrong = Condition(CONFIGURED, False, INVALID, text)
+    is_label = len(texts) == sum(_reason(key) == INVALID_LABEL for key in found)
+    wrong = Condition(CONFIGURED, False, INVALID_LABEL if is_label else INVALID, text)
     return [PatchStatus(unit, wire.status_patch(unit, now.now, conditions=[wrong]))]
+
+
+def unreadable(job: JobView) -> Iterator[tuple[str, str]]:
+    """What of a job's labels and annotations sets something and cannot be read, by key (M16)."""
+    for key, (read, wanted) in unitspec.READERS.items():
+        text = job.annotations.get(key)
+        if text is not None and read(text) is None:
+            yield key, _wrong(key, text, wanted)
+    key = next((each for each in keys.PREEMPTIBLE_LABELS if each in job.labels), "")
+    text = job.labels.get(key)
+    if text and unitspec.truth(text) is None:
+        yield key, _wrong(key, text, "true or false")
+
+
+def wrong_priority(value: str) -> str:
+    """A priority that cannot be read (spec 12.8)."""
+    return _wrong(keys.PRIORITY, value, "a whole number (int32)")
+
+
+def _reason(key: str) -> str:
+    return INVALID_LABEL if key in keys.PREEMPTIBLE_LABELS else INVALID
 
 
 def _bad_priority(now: Situation) -> Iterator[str]:
     value = now.priority.bad_annotation
     if value is not None:
-        yield _wrong(keys.PRIORITY, value, "a whole number (int32)")
-
-
-def _bad_values(now: Situation) -> Iterator[tuple[str, str]]:
-    """By their keys."""
-    for key, (read, wanted) in unitspec.READERS.items():
-        text = now.job.annotations.get(key)
-        if text is not None and read(text) is None:
-            yield key, _wrong(key, text, wanted)
+        yield wrong_priority(value)
 
 
 def _wrong(key: str, value: str, wanted: str) -> str:

@@ -14,6 +14,7 @@ import msgspec
 from kq.backoff import exponential
 from kq.core.messages import M29, Reason
 from kq.core.plugins import Level, OrderKey, Problem
+from kq.core.resources import Resources
 from kq.decide.shapes import Shape, ShapeId
 
 TICK = timedelta(milliseconds=100)
@@ -109,12 +110,15 @@ def has_gained(old: Sequence[Level] | Problem, new: Sequence[Level] | Problem) -
         return True
     limits = {level.name: level.limit for level in new}
     return any(
-        level.name not in limits
-        or any(
-            name not in limits[level.name] or limits[level.name].get(name) > amount
-            for name, amount in level.limit.items()
-        )
-        for level in old
+        level.name not in limits or _is_more(limits[level.name], level.limit) for level in old
+    )
+
+
+def _is_more(limit: Resources, before: Resources) -> bool:
+    """Whether it is more of something; what was not named was not limited."""
+    return any(
+        name in before and (name not in limit or limit[name] > before[name])
+        for name in {*before, *limit}
     )
 
 

@@ -31,6 +31,10 @@ class Shape:
     promised: dict[OrderKey, Problem] = field(default_factory=dict)
     """Those for whom others give something back, and what they are told."""
     told: dict[Problem | None, dict[OrderKey, None]] = field(default_factory=dict)
+    said: dict[Problem | None, tuple["Shape", Problem | None]] = field(
+        default_factory=dict, compare=False, repr=False
+    )
+    """Itself with each of these texts: one object for all who are told the same."""
     failures: int = 0
     until: datetime | None = None
     into: "Shape | None" = None
@@ -54,6 +58,18 @@ class Shape:
     def begin(self, after: OrderKey | None) -> int:
         """Where a pass that goes on behind `after` begins: ranks above the last begin anew."""
         return bisect_right(self.line, after) if after is not None and self.rank == LOW else 0
+
+    def part(self, line: list[OrderKey]) -> "Shape":
+        """Some of them, as a shape of its own."""
+        return Shape(
+            self.id,
+            line,
+            self.head,
+            self.head_verdict,
+            self.rest_verdict,
+            failures=self.failures,
+            until=self.until,
+        )
 
     def judge(self, head: OrderKey | None, head_verdict: Problem, rest: Problem) -> None:
         """What a cycle found: `head` is the first that does not fit, `rest` is for the others."""
@@ -87,12 +103,17 @@ class Shape:
         """That one's object says so."""
         self.told.setdefault(told, {})[place] = None
 
+    def saying(self, told: Problem | None) -> tuple["Shape", Problem | None]:
+        """The shape, and what is told."""
+        return self.said.setdefault(told, (self, told))
+
     def untell(self, place: OrderKey, told: Problem | None) -> None:
         """That one's object says so no more."""
         places = self.told[told]
         places.pop(place, None)
         if not places:
             del self.told[told]
+            self.said.pop(told, None)
 
     def merge_into(self, other: "Shape") -> None:
         """The other has all of its own, too; this one has none."""

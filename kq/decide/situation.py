@@ -94,8 +94,12 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
     """It holds quota for a job that is held, and its job names another quota by now (spec 2.8)."""
     outgrown: bool = False
     """A change of it started it anew, and as it is now it does not fit beside the rest (8.19)."""
+    pod_label: str = ""
+    """What the quota label of its pods has to say before they are made (spec 6.6)."""
     clash: str = ""
     """Why it cannot have what its admission checks want added to its pods (spec 14.10)."""
+    refused: Mapping[type[object], str] = {}
+    """Writes that the API server refuses, by what they are, with its answers: not tried now."""
     overdraft: str = ""
     """It asks for more than it was granted, and what does not fit of that (spec 9.17)."""
 

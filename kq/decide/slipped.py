@@ -8,6 +8,7 @@ from kq.core.model import QueueUnit
 from kq.decide.actions import Action, HoldJob, LookAgain, PatchStatus, TellJob
 from kq.decide.conditions import readmitted
 from kq.decide.lifecycle import Event, advance
+from kq.decide.refused import why_not_held
 from kq.decide.situation import Situation
 
 
@@ -20,7 +21,13 @@ class Slip(Enum):
 
 
 def slip_of(now: Situation) -> Slip:
-    """What becomes of a job that runs without a grant; first match of spec 5.12, 5.13."""
+    """What becomes of a job that runs without a grant; one that cannot be held is counted."""
+    found = _by_rules(now)
+    return Slip.COUNT if found is Slip.HOLD and HoldJob in now.refused else found
+
+
+def _by_rules(now: Situation) -> Slip:
+    """First match of spec 5.12, 5.13."""
     job, rules = now.job, now.rules
     if job.released_at is not None and (now.pods.live or job.has_run):
         return Slip.COUNT
@@ -67,7 +74,7 @@ def count_running(now: Situation, unit: QueueUnit) -> list[Action]:
     row = advance(unit.phase, event)
     if row is None:
         return []
-    text = messages.m24(now.quota or "")
+    text = "; ".join(filter(None, (messages.m24(now.quota or ""), why_not_held(now, again=False))))
     patch = wire.status_patch(
         unit,
         now.now,

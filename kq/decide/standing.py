@@ -1,6 +1,7 @@
 """Where a unit stands: candidate of a Queue, or kept back with a reason of its own (spec 10.7)."""
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 import msgspec
 
@@ -168,7 +169,13 @@ def _at_queue(unit: QueueUnit, quota: str, around: Surroundings) -> Standing:
         return KeptBack(name, Problem(Reason.MISCONFIGURED, messages.m6(name, quota)))
     if is_stopped(queue):
         return KeptBack(name, Problem(Reason.STOPPED, messages.m22(name)))
-    return Candidate(name, quota)
+    return _candidate(name, quota)
+
+
+@lru_cache(4096)
+def _candidate(queue: str, quota: str) -> Candidate:
+    """The same object for all of one quota in one Queue."""
+    return Candidate(queue, quota)
 
 
 def _accepts(queue: Queue, spellings: Sequence[str]) -> bool:

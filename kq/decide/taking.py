@@ -5,7 +5,7 @@ asked for, and those who wait for it have got it. Who starts has to fit in both.
 """
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from kq.core.messages import Reason, m12, s7
@@ -13,6 +13,7 @@ from kq.core.plugins import Level, OrderKey, Problem
 from kq.core.resources import Resources
 from kq.decide.fit import Shortage, Used, shortage
 from kq.decide.grounds import Grounds, Promise
+from kq.decide.outlook import Outlook
 from kq.decide.reclaim import Reclaim, mode_of, reclaimed
 from kq.decide.situation import Taken
 from kq.decide.victims import (
@@ -27,8 +28,6 @@ from kq.decide.victims import (
     rank,
 )
 
-Amounts = dict[tuple[str, str], int]
-"""By level and resource."""
 MOST_HOPELESS = 16
 
 
@@ -46,28 +45,34 @@ class Taking:
         self._grounds = grounds
         self._leaving = {each.key: each for each in sorted(grounds.leaving, key=rank)}
         """Those whose place nobody waits for yet."""
-        self._freed: Amounts = {}
-        self._given: Amounts = {}
-        """What of it somebody waits for already."""
-        self._aside: Amounts = {}
+        self._awaited: dict[str, Holder] = {}
+        """Those somebody waits for."""
+        self._outlook = Outlook(grounds)
         self._holders: Sequence[Holder] | None = None
         self._stocks: dict[tuple[str, str, str], tuple[list[int], list[int]]] = {}
         self._hopeless: list[Claimant] = []
         self.taken: dict[str, Taken] = {}
         """The victims, by unit."""
-        self.promises: list[Promise] = []
         self.in_vain = False
         """Somebody found no victims, and may find some when protections end."""
-        for each in grounds.leaving:
-            self._free(each)
+
+    @property
+    def promises(self) -> Sequence[Promise]:
+        """What this pass sets aside."""
+        return self._outlook.promises
 
     def shortage(
         self, place: OrderKey, chain: Sequence[Level], request: Resources, used: Used
     ) -> Shortage | None:
         """What one that fits now would lack later: it would start with what is set aside."""
+        found = (shortage(chain, request, each) for each in self.views(used, -place[0]))
+        return next((each for each in found if each is not None), None)
+
+    def views(self, used: Used, priority: int) -> Sequence[Used]:
+        """Usage as it will be, into which one of that priority who starts has to fit as well."""
         if not (self.promises or self._grounds.promises):
-            return None
-        return shortage(chain, request, self.later(used, -place[0]))
+            return ()
+        return self._outlook.later(used, priority), self._outlook.kept(used, priority)
 
     def take(
         self, place: OrderKey, chain: Sequence[Level], request: Resources, used: Used
@@ -80,13 +85,13 @@ class Taking:
         if claimant.takes_none:
             return None
         reason, victims = "", list[Holder]()
-        lacks = lacking(claimant, self.later(used, claimant.priority))
+        lacks = lacking(claimant, self._outlook.later(used, claimant.priority))
         if lacks:
             reason, victims = self._victims(claimant, lacks, used, mode)
             if not victims:
                 self.in_vain = True
                 return None
-            told = f"{reason} by {place[2]} for {lacks[0].resource} of quota {lacks[0].level}"
+            told = f"{reason} by {place[2]} for {lacks[0].told}"
             self._record(place[2], claimant, victims, Told(reason, told))
         return self._promised(place[2], claimant, used)
 
@@ -129,7 +134,7 @@ class Taking:
         self, claimant: Claimant, lacks: Sequence[Lack], used: Used, mode: Reclaim
     ) -> tuple[str, list[Holder]]:
         """First across quotas, then in the Queue (spec 13.11)."""
-        later, chain_of = self.later(used, claimant.priority), self._grounds.chain_of
+        later, chain_of = self._outlook.later(used, claimant.priority), self._grounds.chain_of
         if any(is_harder(claimant, each) for each in self._hopeless):
             return "", []
         below = None if mode is Reclaim.ANY else claimant.priority
@@ -190,61 +195,37 @@ class Taking:
         for each in victims:
             self.taken[each.key] = Taken(reason=why.reason, text=text, told=why.told)
             self._leaving[each.key] = each
-            self._free(each)
+            self._outlook.free(each)
 
-    def _promised(self, unit: str, claimant: Claimant, used: Used) -> Problem:
+    def _promised(self, unit: str, claimant: Claimant, used: Used) -> Problem | None:
         """Sets aside what it asks; it waits for those who give back what it lacks."""
-        beside, given = self._beside(used, claimant.priority), self._given
-        lacks = lacking(claimant, lambda at, of: beside(at, of) - given.get((at, of), 0))
-        possible = list(givers(self._leaving.values(), lacks, self._grounds.chain_of))
-        needed = fewest(possible, lacks) or [holder for holder, _ in possible]
+        priority, awaited = claimant.priority, self._awaited
+        lacks = lacking(claimant, self._outlook.unawaited(used, priority))
+        needed = self._needed(self._leaving.values(), lacks)
         for each in needed:
-            del self._leaving[each.key]
-            _add(self._given, self._levels(each), each.charge)
-        bars_all = any(each.priority >= claimant.priority for each in needed)
+            awaited[each.key] = self._leaving.pop(each.key)
+            self._outlook.expect(each)
+        bars_all = any(each.priority >= priority for each in needed)
+        if not needed:
+            # Those whom others wait for give back more than these ask.
+            lacks = lacking(claimant, self._outlook.beside(used, priority))
+            needed = self._needed(awaited.values(), lacks)
+        if not needed:
+            return None
         self._set_aside(unit, claimant, bars_all=bars_all)
-        level = lacks[0].level if lacks else claimant.chain[0].name
-        return Problem(Reason.PREEMPTION, m12(level, sorted(each.key for each in needed)))
+        return Problem(Reason.PREEMPTION, m12(lacks[0].level, sorted(each.key for each in needed)))
+
+    def _needed(self, holders: Iterable[Holder], lacks: Sequence[Lack]) -> Sequence[Holder]:
+        """Of those who leave the fewest that suffice; all that help if they do not."""
+        possible = list(givers(holders, lacks, self._grounds.chain_of))
+        return fewest(possible, lacks) or [holder for holder, _ in possible]
 
     def _set_aside(self, unit: str, claimant: Claimant, *, bars_all: bool) -> None:
-        levels = tuple(level.name for level in claimant.chain)
         promise = Promise(
             unit=unit,
             priority=claimant.priority,
-            levels=levels,
+            chain=claimant.chain,
             request=claimant.request,
             bars_all=bars_all,
         )
-        self.promises.append(promise)
-        _add(self._aside, levels, claimant.request)
-
-    def _free(self, holder: Holder) -> None:
-        _add(self._freed, self._levels(holder), holder.charge)
-
-    def _levels(self, holder: Holder) -> Sequence[str]:
-        return [level.name for level in self._grounds.chain_of(holder.quota)]
-
-    def later(self, used: Used, priority: int) -> Used:
-        """Usage once all is given back that is asked back, and what is set aside is used."""
-        beside, freed = self._beside(used, priority), self._freed
-        return lambda level, resource: beside(level, resource) - freed.get((level, resource), 0)
-
-    def _beside(self, used: Used, priority: int) -> Used:
-        """Usage with what is set aside for those that one of that priority does not pass."""
-        others: Amounts = {}
-        for each in self._grounds.promises:
-            if each.bars_all or each.priority > priority:
-                _add(others, each.levels, each.request)
-        aside = self._aside
-
-        def counted(level: str, resource: str) -> int:
-            key = (level, resource)
-            return used(level, resource) + aside.get(key, 0) + others.get(key, 0)
-
-        return counted
-
-
-def _add(total: Amounts, levels: Sequence[str], amounts: Resources) -> None:
-    for level in levels:
-        for name, amount in amounts.items():
-            total[level, name] = total.get((level, name), 0) + amount
+        self._outlook.set_aside(promise)

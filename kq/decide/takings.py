@@ -2,43 +2,24 @@
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
+from kq.core.keys import is_preemptible
 from kq.core.model import HOLDING, JobView, Queue, QueueUnit
 from kq.core.options import TakingOptions
-from kq.core.plugins import Level, Problem, QuotaPlugin
+from kq.core.plugins import Level, Problem
 from kq.core.resources import Resources
 from kq.decide.causes import is_leaving
 from kq.decide.draining import Draining
-from kq.decide.grounds import Grounds, Promise
+from kq.decide.grounds import Grounds, Known, Promise
 from kq.decide.ignored import is_given_up
-from kq.decide.jobs import JobIndex, holder_of
+from kq.decide.jobs import holder_of
 from kq.decide.queuesettings import preempts, waits_for_pods
 from kq.decide.reclaim import Reclaim, mode_of
 from kq.decide.situation import Taken
 from kq.decide.taking import Taking
-from kq.decide.usage import UsageIndex
-from kq.decide.victims import Holder, is_preemptible, protected_until
+from kq.decide.victims import Holder, protected_until
 from kq.decide.waiting import WaitingList
-
-
-class Known(Protocol):
-    """Units, what they have in use, their jobs and quotas, as the book has them now."""
-
-    units: dict[str, QueueUnit]
-    quotas: QuotaPlugin
-
-    @property
-    def jobs(self) -> JobIndex:
-        """Jobs and their units."""
-
-    @property
-    def usage(self) -> UsageIndex:
-        """What is in use."""
-
-    def queue_of(self, key: str) -> str | None:
-        """The Queue in which the unit stands, or would stand."""
-
 
 Charge = tuple[str, Resources]
 """A quota, and what is in use of it."""
@@ -72,6 +53,20 @@ class Takings:
         self._given_up: set[str] = set()
         self._possible: dict[str, QueueUnit] = {}
         self._holders_of: dict[str, Made] = {}
+
+    def fork(self, known: Known) -> "Takings":
+        """The same of others that are known, of which further passes are apart."""
+        other = Takings(self._options, known)
+        other._taken, other._promises = dict(self._taken), dict(self._promises)
+        other._leaving, other._unstoppable = set(self._leaving), set(self._unstoppable)
+        other._possible, other._holders_of = dict(self._possible), dict(self._holders_of)
+        other.draining, other._modest = self.draining, self._modest
+        return other
+
+    @property
+    def has_promises(self) -> bool:
+        """Whether anything is set aside."""
+        return any(self._promises.values())
 
     def of(self, key: str) -> Taken | None:
         """For whom the unit is to give its grants back; None if for nobody."""
@@ -226,7 +221,7 @@ class Takings:
             unit.phase in HOLDING
             and unit.active
             and not (unit.deleting or (mark is not None and mark.status) or is_given_up(unit))
-            and is_preemptible(unit, self._options.preemptible)
+            and is_preemptible(unit.labels, self._options.preemptible)
         )
 
     def _holder(self, unit: QueueUnit, charge: Charge) -> Holder:

@@ -1,14 +1,30 @@
 """In which order Queues have their cycles, when one event wakes several (spec 10.17)."""
 
+from collections.abc import Sequence
+from typing import Protocol
+
 from kq.core.model import Queue
-from kq.core.plugins import Problem, QuotaPlugin
+from kq.core.plugins import AutoMade, Level, Problem
 from kq.decide.usage import Usage
 from kq.decide.waiting import WaitingList
 
 Turn = tuple[int, float, float, str]
 
 
-def turn_of(queue: Queue, waiting: WaitingList | None, quotas: QuotaPlugin, usage: Usage) -> Turn:
+class Limits(Protocol):
+    """What of quotas a pass looks at."""
+
+    def auto_made(self, queue: str) -> AutoMade | None:
+        """What the Queue of that name is made for; None if for nothing that exists."""
+
+    def chain(self, quota: str) -> Sequence[Level] | Problem:
+        """The quota, then its ancestors; or why it takes no units."""
+
+    def ancestry(self, quota: str) -> Sequence[str]:
+        """The names of the quota and its known ancestors, also where `chain` is a problem."""
+
+
+def turn_of(queue: Queue, waiting: WaitingList | None, quotas: Limits, usage: Usage) -> Turn:
     """Priority descending, smaller dominant share, older head, name."""
     age = next((each[1] for each in waiting.first(1, None)), None) if waiting is not None else None
     made = quotas.auto_made(queue.name)
@@ -16,7 +32,7 @@ def turn_of(queue: Queue, waiting: WaitingList | None, quotas: QuotaPlugin, usag
     return (-queue.priority, share, float("inf") if age is None else age, queue.name)
 
 
-def dominant_share(quota: str, quotas: QuotaPlugin, usage: Usage) -> float:
+def dominant_share(quota: str, quotas: Limits, usage: Usage) -> float:
     """The largest part of its min that the quota uses; infinite without a min."""
     chain = quotas.chain(quota)
     if isinstance(chain, Problem) or not chain:

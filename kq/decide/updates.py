@@ -14,10 +14,17 @@ def needs_adding(job: JobView, unit: QueueUnit) -> bool:
     return bool(ready(unit.checks)) and not is_there
 
 
-def takes_out(now: Situation, unit: QueueUnit) -> list[Action]:
-    """Of a held job whose last run is over; before all else, as it changes its pods back."""
+def has_leftovers(now: Situation, unit: QueueUnit) -> bool:
+    """Whether a held job has what was added for its last run, which is over."""
     known = added_of(now.job.annotations)
-    if known is None or not now.gone or (unit.holds_quota and known.attempt == unit.attempts):
+    if known is None or not now.gone:
+        return False
+    return not (unit.holds_quota and known.attempt == unit.attempts)
+
+
+def takes_out(now: Situation, unit: QueueUnit) -> list[Action]:
+    """Before all else, as it changes the job's pods back."""
+    if not has_leftovers(now, unit) or TakeFromPods in now.refused:
         return []
     return [TakeFromPods(now.job)]
 

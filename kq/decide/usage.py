@@ -33,6 +33,14 @@ class UsageIndex:
         self._levels: dict[str, dict[str, int]] = {}
         self._changed: dict[str, None] = {}
 
+    def fork(self) -> "UsageIndex":
+        """The same, of which further charges are apart."""
+        other = UsageIndex(self._ancestry)
+        other._charges = dict(self._charges)
+        other._own = {quota: dict(amounts) for quota, amounts in self._own.items()}
+        other._levels = {level: dict(amounts) for level, amounts in self._levels.items()}
+        return other
+
     def set_ancestry(self, ancestry: Ancestry) -> set[str]:
         """The tree has changed: usage moves at once; the levels that have less in use now."""
         before, self._ancestry, self._levels = self._levels, ancestry, {}

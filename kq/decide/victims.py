@@ -9,10 +9,9 @@ from itertools import takewhile
 
 import msgspec
 
-from kq.core.keys import PREEMPTIBLE_LABELS
 from kq.core.model import QueueUnit
 from kq.core.plugins import Level
-from kq.core.resources import Resources
+from kq.core.resources import Resources, plain
 from kq.decide.fit import Used
 
 ChainOf = Callable[[str], Sequence[Level]]
@@ -49,15 +48,14 @@ class Lack(msgspec.Struct, frozen=True):
     resource: str
     amount: int
 
+    @property
+    def told(self) -> str:
+        """What is missing, in words."""
+        return f"{plain(self.resource)} of quota {self.level}"
+
 
 Giving = tuple[Holder, Sequence[int]]
 """A holder with what it gives of each lack."""
-
-
-def is_preemptible(unit: QueueUnit, default: bool = True) -> bool:
-    """Whether its job lets others take its grants (spec 11.13)."""
-    text = next((unit.labels[key] for key in PREEMPTIBLE_LABELS if key in unit.labels), "")
-    return {"true": True, "false": False}.get(text.lower(), default)
 
 
 def protected_until(unit: QueueUnit, protection: timedelta) -> datetime | None:

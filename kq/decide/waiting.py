@@ -37,7 +37,7 @@ class WaitingList:
             shape = self._shapes[id_, 0] = Shape(id_)
         shape.take_in((place,), 1)
         shape.tell(place, told)
-        self._places[place] = (shape, told)
+        self._places[place] = shape.saying(told)
 
     def remove(self, place: OrderKey) -> None:
         """One candidate less."""
@@ -58,7 +58,7 @@ class WaitingList:
             return
         shape.untell(place, told)
         shape.tell(place, verdict)
-        self._places[place] = (shape, verdict)
+        self._places[place] = shape.saying(verdict)
 
     def tell_news(self) -> list[OrderKey]:
         """Those who are being told what the last pass found, as it is something else."""
@@ -79,9 +79,14 @@ class WaitingList:
         every = chain(self._shapes.values(), self._resting)
         return 1 + sum(bisect_left(shape.line, place) for shape in every)
 
+    def shape(self, place: OrderKey) -> Shape | None:
+        """The shape in which that one is; None if it does not wait here."""
+        return self._found(place)[0] if place in self._places else None
+
     def until(self, place: OrderKey) -> datetime | None:
         """When the back-off of that one ends; None if it is in none."""
-        return self._found(place)[0].until if place in self._places else None
+        shape = self.shape(place)
+        return shape.until if shape is not None else None
 
     def shapes(self) -> Iterable[Shape]:
         """All shapes that a pass tries."""
@@ -101,14 +106,17 @@ class WaitingList:
         return chain(self._shapes.values(), self._resting)
 
     @classmethod
-    def to_try(cls, shapes: Iterable[Shape]) -> "WaitingList":
-        """A list for passes alone, of shapes of its own; what its members are told it knows not."""
-        those = cls()
+    def of(cls, shapes: Iterable[Shape]) -> "WaitingList":
+        """A list of these shapes, which are its own; nobody has been told anything."""
+        made = cls()
         for each in shapes:
-            known = those._shapes.setdefault((each.id, each.failures), each)
-            if known is not each:
-                known.take_in(each.line, len(each.line))
-        return those
+            each.told = {None: dict.fromkeys(each.line)}
+            made._places |= dict.fromkeys(each.line, (each, None))
+            if each.until is None:
+                made._shapes[each.id, each.failures] = each
+            else:
+                made._resting.put(each, each.until)
+        return made
 
     def in_order(self) -> Iterator[OrderKey]:
         """All candidates from the head."""
@@ -191,7 +199,7 @@ class WaitingList:
             told = self._places[place][1]
             source.untell(place, told)
             target.tell(place, told)
-            self._places[place] = (target, told)
+            self._places[place] = target.saying(told)
             if place in source.promised:
                 target.promised[place] = source.promised.pop(place)
         target.take_in(moved, len(moved))

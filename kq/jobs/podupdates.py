@@ -53,7 +53,7 @@ def with_updates(job: JobView, whole: Object, answers: Sequence[Answer], attempt
             new = _lacking(_at(edited, place), value)
             if not new:
                 continue
-            edited = _edited(edited, place, partial(_joined, new))
+            edited = edited_at(edited, place, partial(_joined, new))
             ours[field] = _joined(new, ours.get(field))
     text = remembered(Added(attempt, {name: ours for name, ours in added.items() if ours}))
     return _change(whole, edited, text)
@@ -69,7 +69,7 @@ def without_updates(job: JobView, whole: Object) -> Patch:
             place = _place(sets[pod_set], field) if pod_set in sets and field in ours else ()
             there = _at(edited, place) if place else None
             if there:
-                edited = _edited(edited, place, partial(_reduced, ours[field]))
+                edited = edited_at(edited, place, partial(_reduced, ours[field]))
     return _change(whole, edited, None)
 
 
@@ -104,17 +104,17 @@ def _at(value: Any, path: Path) -> Any:
     return value
 
 
-def _edited(value: Any, path: Path, edit: Callable[[Any], Any]) -> Any:
+def edited_at(value: Any, path: Path, edit: Callable[[Any], Any]) -> Any:
     """A copy with another value there; one that is None then is left out."""
     if not path:
         return edit(value)
     step, rest = path[0], path[1:]
     if isinstance(step, int):
         items = list(value)
-        items[step] = _edited(items[step], rest, edit)
+        items[step] = edited_at(items[step], rest, edit)
         return items
     here = dict(value) if isinstance(value, Mapping) else {}
-    new = _edited(here.get(step), rest, edit)
+    new = edited_at(here.get(step), rest, edit)
     if new is None:
         here.pop(step, None)
         return here
@@ -144,16 +144,17 @@ def _reduced(ours: Any, there: Any) -> Any:
 def _change(whole: Object, edited: Object, text: str | None) -> Patch:
     """The change of the spec, with what is remembered of it from now on."""
     patch: dict[str, Any] = {"metadata": {"annotations": {keys.POD_SET_UPDATES: text}}}
-    spec = _difference(whole.get("spec") or {}, edited.get("spec") or {})
+    spec = difference(whole.get("spec") or {}, edited.get("spec") or {})
     return Patch({**patch, "spec": spec} if spec else patch)
 
 
-def _difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
+def difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
+    """The body of the merge patch that makes the one map the other."""
     changed: dict[str, Any] = {key: None for key in old if key not in new}
     for key, value in new.items():
         before = old.get(key)
         if isinstance(before, Mapping) and isinstance(value, Mapping):
-            inner = _difference(before, value)
+            inner = difference(before, value)
             if inner:
                 changed[key] = inner
         elif before != value or key not in old:

@@ -10,28 +10,29 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
-from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 import structlog
 import yaml
 from kubernetes_asyncio.client import Configuration
 from kubernetes_asyncio.config import ConfigException
-from kubernetes_asyncio.config.incluster_config import (
-    SERVICE_CERT_FILENAME,
-    SERVICE_HOST_ENV_NAME,
-    SERVICE_TOKEN_FILENAME,
-    InClusterConfigLoader,
-)
 from kubernetes_asyncio.config.kube_config import (
     KubeConfigLoader,
     KubeConfigMerger,
 )
-from yarl import URL
 
 from kq.clock import utc_now
 from kq.errors import ConfigError
-from kq.kube.connection import Connection, Credentials, FixedHeader, TokenFile, tls_context
+from kq.kube.connection import (
+    Connection,
+    Credentials,
+    FixedHeader,
+    TokenFile,
+    environment_proxy,
+    in_cluster,
+    is_pod,
+    tls_context,
+)
 
 log = structlog.get_logger(component="kube")
 
@@ -44,31 +45,10 @@ _FOREIGN = (ConfigException, OSError, ValueError, KeyError, TypeError, Assertion
 
 async def load_connection(kubeconfig: str | None, context: str | None) -> Connection:
     """The connection of that kubeconfig, else of the pod we run in, else of the user's own."""
-    if kubeconfig is None and context is None and os.environ.get(SERVICE_HOST_ENV_NAME):
+    if kubeconfig is None and context is None and is_pod():
         return in_cluster()
     paths = kubeconfig or os.environ.get("KUBECONFIG") or str(Path.home() / ".kube" / "config")
     return await from_kubeconfig(paths, context)
-
-
-def in_cluster(
-    *, token_file: str = SERVICE_TOKEN_FILENAME, ca_file: str = SERVICE_CERT_FILENAME
-) -> Connection:
-    """The connection of a pod, by its service account."""
-    loader = InClusterConfigLoader(token_file, ca_file, try_refresh_token=False)
-    found = Configuration()
-    try:
-        loader.load_and_set(found)
-        ssl_context = tls_context(ca_file=ca_file, cert_file=None, key_file=None)
-    except (ConfigException, OSError) as err:
-        raise ConfigError(f"in-cluster configuration: {err}") from err
-    credentials = TokenFile(Path(token_file))
-    base_url = _base_url(found)
-    return Connection(
-        base_url=base_url,
-        tls=ssl_context,
-        credentials=credentials,
-        proxy=_environment_proxy(base_url),
-    )
 
 
 async def from_kubeconfig(
@@ -80,15 +60,33 @@ async def from_kubeconfig(
         found = await login.load()
         ssl_context = _tls(found)
     except (*_FOREIGN, yaml.YAMLError, aiohttp.ClientError) as err:
-        raise ConfigError(f"kubeconfig {paths}: {err}") from err
+        raise ConfigError(f"kubeconfig {paths}: {_why(err)}") from err
     base_url = _base_url(found)
     return Connection(
         base_url=base_url,
         tls=ssl_context,
         credentials=login.credentials(found, ssl_context, clock),
-        proxy=found.proxy or _environment_proxy(base_url),
+        proxy=found.proxy or environment_proxy(base_url),
         server_name=found.tls_server_name,
     )
+
+
+def _merged(paths: str) -> KubeConfigMerger:
+    """What all files together say; those that are missing are passed over, but one."""
+    if not any(Path(each).expanduser().exists() for each in paths.split(os.pathsep)):
+        raise ConfigException("no such file")
+    return KubeConfigMerger(paths)
+
+
+def _why(err: Exception) -> str:
+    """What is wrong with a kubeconfig, where the loaders only stumble over it."""
+    match err:
+        case TypeError() | KeyError() | AssertionError():
+            return "it has no clusters, users and contexts that name one another"
+        case OSError(strerror=str(text)):
+            return text
+        case _:
+            return str(err) or type(err).__name__
 
 
 class Login:
@@ -102,9 +100,7 @@ class Login:
 
     async def load(self) -> Configuration:
         """What the files, and the plugin they name, say now."""
-        merger = KubeConfigMerger(self._paths)
-        if merger.config is None:
-            raise ConfigException("no such file")
+        merger = _merged(self._paths)
         loader = KubeConfigLoader(
             config_dict=merger.config,
             active_context=self._context,
@@ -210,8 +206,3 @@ def _tls(found: Configuration) -> ssl.SSLContext | None:
         key_file=found.key_file,
         verify=found.verify_ssl,
     )
-
-
-def _environment_proxy(base_url: str) -> str | None:
-    host = URL(base_url).host or ""
-    return None if proxy_bypass(host) else getproxies().get(URL(base_url).scheme)

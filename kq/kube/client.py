@@ -14,7 +14,7 @@ from kq.core.nesting import shallow
 from kq.errors import DecodeError
 from kq.kube.connection import Connection
 from kq.kube.errors import Indeterminate, NotFound, Unserved
-from kq.kube.lane import Lane
+from kq.kube.lane import Lane, Uniform
 from kq.kube.requests import (
     FIELD_MANAGER,
     IDLE_TIMEOUT,
@@ -33,7 +33,7 @@ from kq.kube.requests import (
     with_preconditions,
 )
 from kq.kube.telemetry import ClientMetrics, Uncounted
-from kq.kube.transport import Transport, Uniform, Wire
+from kq.kube.transport import Transport, Wire
 
 T = TypeVar("T")
 

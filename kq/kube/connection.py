@@ -1,6 +1,7 @@
 """Where the API server is, who we are to it, and the sockets that lead there."""
 
 import asyncio
+import os
 import socket
 import ssl
 from collections.abc import Callable
@@ -8,8 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
 from typing import Protocol
+from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
+from yarl import URL
 
 from kq.errors import ConfigError
 from kq.kube.requests import FIELD_MANAGER
@@ -24,6 +27,9 @@ _KEEP_ALIVE_OPTIONS = {
     "TCP_KEEPCNT": 3,
     "TCP_USER_TIMEOUT": 45_000,
 }
+
+SERVICE_HOST, SERVICE_PORT = "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"
+ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 TOKEN_LIFE = 60.0
 """Seconds after which a token file is read again; the kubelet replaces it before it expires."""
@@ -119,6 +125,43 @@ def tls_context(
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
     return context
+
+
+def is_pod() -> bool:
+    """Whether this process runs in a pod that knows its API server."""
+    return bool(os.environ.get(SERVICE_HOST))
+
+
+def in_cluster(
+    *, token_file: str = str(ACCOUNT / "token"), ca_file: str = str(ACCOUNT / "ca.crt")
+) -> Connection:
+    """The connection of a pod, by its service account."""
+    try:
+        base_url = _base_url()
+        if not Path(token_file).read_text("utf-8").strip():
+            raise ConfigError(f"{token_file} is empty")
+        context = tls_context(ca_file=ca_file, cert_file=None, key_file=None)
+    except (ConfigError, OSError, ValueError) as err:
+        raise ConfigError(f"in-cluster configuration: {err}") from err
+    return Connection(
+        base_url=base_url,
+        tls=context,
+        credentials=TokenFile(Path(token_file)),
+        proxy=environment_proxy(base_url),
+    )
+
+
+def environment_proxy(base_url: str) -> str | None:
+    """The proxy that the environment names for that server; None if it names none."""
+    host = URL(base_url).host or ""
+    return None if proxy_bypass(host) else getproxies().get(URL(base_url).scheme)
+
+
+def _base_url() -> str:
+    host, port = os.environ.get(SERVICE_HOST), os.environ.get(SERVICE_PORT)
+    if not host or not port:
+        raise ConfigError(f"{SERVICE_HOST} or {SERVICE_PORT} is not set")
+    return f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
 
 
 def open_session(middleware: aiohttp.ClientMiddlewareType) -> aiohttp.ClientSession:

@@ -26,6 +26,8 @@ from kq.errors import KqError
 
 _UID_PRECONDITIONS = ("Precondition failed: UID", "uid mismatch", "the UID in the precondition")
 _LONGEST_TEXT = 200
+_OF_RIGHTS = "is forbidden: User "
+_DENIALS = (" denied request: ", " denied the request")
 
 
 class ApiError(KqError):
@@ -46,6 +48,28 @@ class ApiError(KqError):
         self.reason = reason
         self.retry_after = retry_after
         self.details: Mapping[str, Any] = details or {}
+
+    @property
+    def is_final(self) -> bool:
+        """Whether the same request is answered the same until somebody mends what is wrong."""
+        match self:
+            case BadRequest() | Forbidden() | TooLarge() | Invalid():
+                return not self.is_uid_conflict
+            case Unauthorized():
+                # Policies may deny with this code, too.
+                return self.is_denial
+            case _:
+                return type(self) is ApiError and self.is_denial
+
+    @property
+    def is_denial(self) -> bool:
+        """Whether a webhook or policy of the cluster has said no to it."""
+        return any(text in self.message for text in _DENIALS)
+
+    @property
+    def is_of_rights(self) -> bool:
+        """Whether who asks has no right to it, as far as the API server knows by now."""
+        return isinstance(self, Forbidden) and _OF_RIGHTS in self.message
 
     @property
     def is_namespace_ending(self) -> bool:

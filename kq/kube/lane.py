@@ -1,6 +1,17 @@
-"""How many requests may be under way at once, and how many begin in a second."""
+"""The way of requests: how many at once, how many begin in a second, which are tried again."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import nullcontext
+
+from kq.kube.errors import ApiError, ServerError, TooManyRequests, Unreachable
+
+TRIES = 3
+LONGEST_WAIT = 10.0
+"""Seconds of Retry-After that are waited for here; longer ones are the caller's to plan for."""
+
+Uniform = Callable[[float, float], float]
+"""A random number between two, as `random.uniform`."""
 
 
 class Pace:
@@ -36,3 +47,38 @@ class Lane:
     async def __aexit__(self, *_: object) -> None:
         """Gives the place back."""
         self._slots.release()
+
+
+async def answer_of(
+    ask: Callable[[], Awaitable[bytes]], *, lane: Lane, uniform: Uniform, is_urgent: bool
+) -> bytes:
+    """The answer of one try, asked again only where the first try surely did nothing.
+
+    Each try takes its own place in the lane, none while it waits. What is urgent takes none, and
+    is tried once.
+    """
+    for attempt in range(1, TRIES + 1):
+        try:
+            async with nullcontext() if is_urgent else lane:
+                return await ask()
+        except (TooManyRequests, ServerError, Unreachable) as error:
+            wait = wait_after(error, attempt)
+            if wait is None or is_urgent:
+                raise
+            await asyncio.sleep(uniform(wait, wait * 1.5))
+    raise AssertionError("the last try returns or raises")
+
+
+def wait_after(error: ApiError, attempt: int) -> float | None:
+    """Seconds until the next try, before jitter; None if there is none."""
+    if attempt >= TRIES:
+        return None
+    match error:
+        case Unreachable():
+            return 0.1 * 2.0**attempt
+        case TooManyRequests(retry_after=float(seconds)) if seconds <= LONGEST_WAIT:
+            return seconds
+        case ServerError(code=503, retry_after=float(seconds)) if seconds <= LONGEST_WAIT:
+            return seconds
+        case _:
+            return None

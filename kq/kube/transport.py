@@ -1,9 +1,8 @@
-"""Requests out, answers in: sessions, credentials, time-outs, retries. All connections are here."""
+"""Requests out, answers in: sessions, credentials, time-outs. All connections are here."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
-from contextlib import nullcontext
-from functools import lru_cache
+from collections.abc import AsyncGenerator
+from functools import lru_cache, partial
 from types import TracebackType
 from typing import Protocol, Self
 
@@ -13,23 +12,11 @@ from yarl import URL
 
 from kq.errors import ConfigError
 from kq.kube.connection import Connection, open_session
-from kq.kube.errors import (
-    ApiError,
-    Indeterminate,
-    ServerError,
-    TooLarge,
-    TooManyRequests,
-    Unauthorized,
-    Unreachable,
-    from_status,
-)
-from kq.kube.lane import Lane
+from kq.kube.errors import Indeterminate, TooLarge, Unauthorized, Unreachable, from_status
+from kq.kube.lane import Lane, Uniform, answer_of
 from kq.kube.requests import Options, PreparedRequest
 from kq.kube.telemetry import ClientMetrics
 
-TRIES = 3
-LONGEST_WAIT = 10.0
-"""Seconds of Retry-After that are waited for here; longer ones are the caller's to plan for."""
 CONNECT_TIMEOUT = 5.0
 
 _NOT_SENT = (
@@ -40,10 +27,6 @@ _NOT_SENT = (
     aiohttp.InvalidURL,
 )
 _NOT_ANSWERED = (aiohttp.ClientError, HttpProcessingError, TimeoutError, OSError)
-
-
-Uniform = Callable[[float, float], float]
-"""A random number between two, as `random.uniform`."""
 
 
 class Wire(Protocol):
@@ -102,15 +85,12 @@ class Transport:
 
     async def send(self, request: PreparedRequest, body: bytes | None, options: Options) -> bytes:
         """The body of the answer; tried again only where the first try surely did nothing."""
-        for attempt in range(1, TRIES + 1):
-            try:
-                return await self._send_in_lane(request, body, options)
-            except (TooManyRequests, ServerError, Unreachable) as error:
-                wait = _wait_after(error, attempt)
-                if wait is None or options.priority:
-                    raise
-                await asyncio.sleep(self._uniform(wait, wait * 1.5))
-        raise AssertionError("the last try returns or raises")
+        return await answer_of(
+            partial(self._send_as_known, request, body, options),
+            lane=self._lane,
+            uniform=self._uniform,
+            is_urgent=options.priority,
+        )
 
     async def lines(self, request: PreparedRequest, *, idle: float) -> AsyncGenerator[bytes, None]:
         """The lines of a watch until the server ends it; Indeterminate when it breaks or is silent.
@@ -139,16 +119,16 @@ class Transport:
             except _NOT_ANSWERED as err:
                 raise Indeterminate(_text(request, err)) from err
 
-    async def _send_in_lane(
+    async def _send_as_known(
         self, request: PreparedRequest, body: bytes | None, options: Options
     ) -> bytes:
-        async with nullcontext() if options.priority else self._lane:
-            header = await self._header()
-            try:
-                return await self._send_once(request, body, options, header)
-            except Unauthorized:
-                await self._connection.credentials.renew(header)
-                return await self._send_once(request, body, options, await self._header())
+        """The answer of one try, with new credentials where the old ones were refused."""
+        header = await self._header()
+        try:
+            return await self._send_once(request, body, options, header)
+        except Unauthorized:
+            await self._connection.credentials.renew(header)
+            return await self._send_once(request, body, options, await self._header())
 
     async def _send_once(
         self, request: PreparedRequest, body: bytes | None, options: Options, header: str | None
@@ -222,20 +202,6 @@ async def _send_no_write_twice(
 @lru_cache(16)
 def _timeout(seconds: float) -> aiohttp.ClientTimeout:
     return aiohttp.ClientTimeout(total=seconds, connect=min(CONNECT_TIMEOUT, seconds))
-
-
-def _wait_after(error: ApiError, attempt: int) -> float | None:
-    if attempt >= TRIES:
-        return None
-    match error:
-        case Unreachable():
-            return 0.1 * 2.0**attempt
-        case TooManyRequests(retry_after=float(seconds)) if seconds <= LONGEST_WAIT:
-            return seconds
-        case ServerError(code=503, retry_after=float(seconds)) if seconds <= LONGEST_WAIT:
-            return seconds
-        case _:
-            return None
 
 
 def _text(request: PreparedRequest, err: BaseException) -> str:

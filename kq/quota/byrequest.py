@@ -1,6 +1,6 @@
 """Charges of the quotas that count requests alone, whatever pods are beside that."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from kq.core.model import PodSet, Template
 from kq.core.plugins import Problem
@@ -17,6 +17,10 @@ class ByRequest:
     def of_pods(self, quota: str, asked: Resources) -> Resources:
         """As it is."""
         return asked
+
+    def of_job(self, labels: Mapping[str, str], counts: Resources) -> Resources:
+        """As it is."""
+        return counts
 
     def refuses(self, quota: str, pod_sets: Sequence[PodSet]) -> Problem | None:
         """None are."""

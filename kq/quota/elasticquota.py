@@ -4,13 +4,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from kq.core.keys import RECLAIM, spelled
 from kq.core.messages import Reason, m4, m7, m33
 from kq.core.model import NamespaceView, Quota
 from kq.core.options import QuotaOptions
 from kq.core.plugins import AutoMade, Level, Problem
+from kq.core.resources import Resources
 from kq.quota.byrequest import ByRequest
-from kq.quota.oversell import oversold
+from kq.quota.levels import counted, level_of
 from kq.quota.permission import barred
 from kq.quota.resolve import labelled_quota
 
@@ -51,6 +51,10 @@ class ElasticQuotas(ByRequest):
             return None
         mapped = self._mapped(namespace) if self.options.enforce_namespaces else None
         return barred(known, namespace, mapped, has_own=known.namespace == namespace.name)
+
+    def of_job(self, labels: Mapping[str, str], counts: Resources) -> Resources:
+        """Firm as well, if nobody may preempt it and min is to bound that (spec 11.13)."""
+        return counted(counts, labels, self.options)
 
     def names(self) -> Sequence[str]:
         """All quotas, by name."""
@@ -119,9 +123,4 @@ class ElasticQuotas(ByRequest):
             return Problem(Reason.INVALID, m7(path[path.index(above) :]))
         if self.quotas[quota].is_parent and not self.options.parents_take_jobs:
             return Problem(Reason.MISCONFIGURED, m33(quota))
-        return tuple(self._level(self.quotas[name]) for name in path)
-
-    def _level(self, quota: Quota) -> Level:
-        limit = oversold(quota.limit, self.options.oversell)
-        reclaim = spelled(quota.annotations, RECLAIM)
-        return Level(quota.name, limit, quota.minimum, reclaim=reclaim)
+        return tuple(level_of(self.quotas[name], self.options) for name in path)

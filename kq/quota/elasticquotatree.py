@@ -7,14 +7,14 @@ from functools import cached_property
 
 import msgspec
 
-from kq.core.keys import RECLAIM, spelled
 from kq.core.messages import Reason, m4
 from kq.core.model import NamespaceView, Quota
 from kq.core.options import QuotaOptions
 from kq.core.plugins import AutoMade, Level, Problem
 from kq.core.quotaviews import QuotaTree, queue_name
+from kq.core.resources import Resources
 from kq.quota.byrequest import ByRequest
-from kq.quota.oversell import oversold
+from kq.quota.levels import counted, level_of
 from kq.quota.permission import barred
 from kq.quota.resolve import labelled_quota
 
@@ -50,7 +50,7 @@ class ElasticQuotaTrees(ByRequest):
         twice = next((each for each in reversed(path) if self._paths[each] > 1), None)
         if twice is not None:
             return Problem(Reason.INVALID, f"quota {twice} stands twice in its tree: rename one")
-        return tuple(self._level(self._by_path[each]) for each in path)
+        return self._chains[quota]
 
     def ancestry(self, quota: str) -> Sequence[str]:
         """The paths of the node and of those above it."""
@@ -63,6 +63,10 @@ class ElasticQuotaTrees(ByRequest):
             return None
         mapped = self._mapped(namespace) if self.options.enforce_namespaces else None
         return barred(known, namespace, mapped)
+
+    def of_job(self, labels: Mapping[str, str], counts: Resources) -> Resources:
+        """Firm as well, if nobody may preempt it and min is to bound that (spec 11.13)."""
+        return counted(counts, labels, self.options)
 
     def names(self) -> Sequence[str]:
         """All paths, in document order."""
@@ -95,11 +99,6 @@ class ElasticQuotaTrees(ByRequest):
             return self._by_label.get(labelled, labelled)
         return self._by_namespace.get(namespace.name)
 
-    def _level(self, node: Quota) -> Level:
-        limit = oversold(node.limit, self.options.oversell)
-        reclaim = spelled(node.annotations, RECLAIM)
-        return Level(node.name, limit, node.minimum, reclaim=reclaim)
-
     @cached_property
     def _by_path(self) -> Mapping[str, Quota]:
         """The first node of each path."""
@@ -114,6 +113,22 @@ class ElasticQuotaTrees(ByRequest):
         for path, node in self._by_path.items():  # those above come first in a document
             found[path] = (path, *found.get(node.parent, ()))
         return found
+
+    @cached_property
+    def _chains(self) -> Mapping[str, Sequence[Level]]:
+        """By path. The min of a root is no limit for units below it (spec 11.13)."""
+        nodes, options = self._by_path, self.options
+        own = {path: level_of(node, options) for path, node in nodes.items()}
+        roots = {
+            path: level_of(node, options, guarantees=False)
+            for path, node in nodes.items()
+            if not node.parent
+        }
+        above = own | roots
+        return {
+            path: (own[path], *map(above.__getitem__, ancestry[1:]))
+            for path, ancestry in self._ancestries.items()
+        }
 
     @cached_property
     def _paths(self) -> Counter[str]:

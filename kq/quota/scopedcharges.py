@@ -45,6 +45,10 @@ class ScopedCharges:
                 total[counted] = total.get(counted, 0) + amount
         return Resources.of(total)
 
+    def of_job(self, labels: Mapping[str, str], counts: Resources) -> Resources:
+        """As it is: a ResourceQuota has no min."""
+        return counts
+
     def refuses(self, quota: str, pod_sets: Sequence[PodSet]) -> Problem | None:
         """M10 for the first container that leaves out what a quota demands (spec 11.17)."""
         for each in self._quotas.get(quota, ()):

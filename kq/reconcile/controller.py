@@ -37,6 +37,14 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     requeue_after: float | None = None
 
 
+def sooner(result: Result, seconds: float | None) -> Result:
+    """The result, with the next reconcile no later than after so many seconds."""
+    if seconds is None:
+        return result
+    asked = result.requeue_after
+    return Result(requeue_after=seconds if asked is None else min(asked, seconds))
+
+
 class Attended(NamedTuple):
     """A request in the hands of a controller, numbered: `prefix` is one of this start of it."""
 

@@ -16,6 +16,7 @@ from kq.core.kinds import POD, QUEUE_UNIT, Object
 from kq.core.model import JobView, QueueUnit
 from kq.decide.actions import (
     Action,
+    AddToPods,
     CreateUnit,
     DeleteUnit,
     HoldJob,
@@ -28,8 +29,9 @@ from kq.decide.actions import (
     TellUnit,
 )
 from kq.decide.kin import selector_of
+from kq.errors import KqError
 from kq.kube.client import Client
-from kq.kube.errors import ApiError, Conflict, Forbidden, Invalid, NotFound, TooLarge
+from kq.kube.errors import ApiError, Conflict, Forbidden, NotFound
 from kq.kube.replica import read_page
 from kq.reconcile.controller import Result
 from kq.reconcile.events import Teller
@@ -42,9 +44,23 @@ STALE = 1.0
 """Seconds for which a conflict waits for the watch to show why."""
 TOLD_AFTER = 5
 """Failures in a row after which a job's owner hears of them (spec 22.2)."""
+RIGHTS_LACK_AFTER = 10
+"""Failures in a row, some seconds, after which a right is not just late to be known."""
+UNIT_REFUSED = "UnitRefused"
+TOLD_BY_PLAN = (ReleaseJob, AddToPods, HoldJob)
+"""Writes whose refusal a plan tells, with what follows from it."""
 MOST_FAILURES = 4096
 
 log = structlog.get_logger()
+
+
+class Refused(KqError):
+    """The API server takes no such write of a job, or of its unit, however often it is asked."""
+
+    def __init__(self, write: type[object], answer: str) -> None:
+        super().__init__(answer)
+        self.write = write
+        self.answer = answer
 
 
 class Executor:
@@ -137,32 +153,47 @@ class Executor:
 
     async def _write_unit(self, action: CreateUnit | DeleteUnit | PatchUnit | PatchStatus) -> None:
         try:
-            match action:
-                case CreateUnit(job=job, body=body):
-                    await self._create(job, body)
-                case DeleteUnit(unit=unit):
-                    await self._delete(unit)
-                case PatchUnit(unit=unit, patch=patch):
-                    changed = await self._patch(unit, patch)
-                    if changed.resource_version == unit.resource_version:
-                        # Decided again it would be written again: not before something changes.
-                        log.warning("a patch of a unit changed nothing", unit=unit.key, patch=patch)
-                        return
-                    self._hub.enqueue_job_of(changed)  # the status is to follow the spec
-                case PatchStatus(unit=unit, patch=patch):
-                    changed = await self.patch_status(unit, patch)
-                    _log_phase(unit, changed)
+            await self._send_unit(action)
         except NotFound:
             log.debug("unit is gone already", unit=_name_of(action))
+        except ApiError as err:
+            if err.is_final and not err.is_of_rights:
+                self._tell_refused(action, err)
+            raise
+
+    async def _send_unit(self, action: CreateUnit | DeleteUnit | PatchUnit | PatchStatus) -> None:
+        match action:
+            case CreateUnit(job=job, body=body):
+                await self._create(job, body)
+            case DeleteUnit(unit=unit):
+                await self._delete(unit)
+            case PatchUnit(unit=unit, patch=patch):
+                changed = await self._patch(unit, patch)
+                if changed.resource_version == unit.resource_version:
+                    # Decided again it would be written again: not before something changes.
+                    log.warning("a patch of a unit changed nothing", unit=unit.key, patch=patch)
+                    return
+                self._hub.enqueue_job_of(changed)  # the status is to follow the spec
+            case PatchStatus(unit=unit, patch=patch):
+                changed = await self.patch_status(unit, patch)
+                _log_phase(unit, changed)
+
+    def _tell_refused(
+        self, action: CreateUnit | DeleteUnit | PatchUnit | PatchStatus, err: ApiError
+    ) -> None:
+        """A change of what a unit says is not tried again at once, as other things may follow."""
+        if isinstance(action, CreateUnit):
+            self._teller.tell(action.job, True, UNIT_REFUSED, f"the queue unit was refused: {err}")
+            return
+        self._teller.both(action.unit, True, UNIT_REFUSED, f"the queue unit was not changed: {err}")
+        if isinstance(action, PatchUnit):
+            raise Refused(PatchUnit, str(err)) from err
 
     async def _create(self, job: JobView, body: Mapping[str, Any]) -> None:
         key = f"{job.namespace}/{body['metadata']['name']}"
         sending = self._hub.book.ledger.sending(key)
         try:
             raw = await self._client.create(QUEUE_UNIT, body, job.namespace, into=bytes)
-        except (Invalid, TooLarge) as err:
-            self._teller.tell(job, True, "UnitRefused", f"the queue unit was refused: {err}")
-            raise
         except Forbidden as err:
             if not err.is_namespace_ending:
                 raise
@@ -211,20 +242,25 @@ class Executor:
             self._hub.written.note(job, refused_at=_now())
             raise
         except ApiError as err:
-            self._note_failure(job, err)
+            self._note_failure(action, err)
             raise
         self._failures.pop(job.uid, None)
         self._hub.written.note(job)
         self._log_job(action)
 
-    def _note_failure(self, job: JobView, err: ApiError) -> None:
-        """What is refused for what it says is told at once, all else when it goes on (22.2)."""
+    def _note_failure(self, action: JobWrite, err: ApiError) -> None:
+        """What is refused for what it says ends it at once, all else is told when it goes on."""
+        job = action.job
         count = self._failures.pop(job.uid, 0) + 1
         self._failures[job.uid] = count
         if len(self._failures) > MOST_FAILURES:
             self._failures.pop(next(iter(self._failures)))
-        if isinstance(err, Invalid) or count == TOLD_AFTER:
+        is_final = err.is_final and (not err.is_of_rights or count >= RIGHTS_LACK_AFTER)
+        if count == TOLD_AFTER or (is_final and not isinstance(action, TOLD_BY_PLAN)):
             self._teller.tell(job, True, "ResumeFailed", f"the job was not changed: {err}")
+        if is_final:
+            log.warning("job write refused", job=job.key, error=str(err))
+            raise Refused(type(action), str(err)) from err
 
     def _log_job(self, action: JobWrite) -> None:
         match action:

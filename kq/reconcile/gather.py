@@ -3,18 +3,21 @@
 from collections.abc import Callable, Mapping
 from datetime import datetime
 
+import msgspec
+
 from kq.core import codec, keys
 from kq.core.messages import over_quota
 from kq.core.minresources import least_of, wrong_with
 from kq.core.model import JobView, NamespaceView, Phase, PodSet, QueueUnit, Template
 from kq.core.plugins import Problem, label_of
 from kq.core.priority import DerivedPriority, derive
-from kq.decide.charge import asked_by, at_least, request_of
+from kq.decide.charge import asked_by, asked_for
 from kq.decide.fit import Shortage, shortage
 from kq.decide.held import grows
 from kq.decide.jobs import job_key
 from kq.decide.kinds import grows_anew
 from kq.decide.places import Place
+from kq.decide.podlabels import missing_label
 from kq.decide.situation import PodFacts, Rules, Situation
 from kq.decide.standing import named_quota, queue_name
 from kq.decide.unitspec import suffix_of, unit_name
@@ -40,6 +43,7 @@ class Gatherer:
         holds_unmatched: bool,
         bypass_enabled: bool,
         suffixes: bool,
+        labels_pods: bool = True,
         demands_resources: bool = False,
         rules: Rules,
         first_runs: Mapping[str, datetime],
@@ -51,6 +55,7 @@ class Gatherer:
         self._holds_unmatched = holds_unmatched
         self._bypass_enabled = bypass_enabled
         self._suffixes = suffixes
+        self._labels_pods = labels_pods
         self._demands_resources = demands_resources
         self._rules = rules
         self._first_runs = first_runs
@@ -84,6 +89,7 @@ class Gatherer:
             taken=self._hub.book.takings.of(unit.key) if unit is not None else None,
             drained_by=self._hub.drained_by(unit) if unit is not None else "",
             moves=self._moves(job, unit),
+            pod_label=self._pod_label(job, unit),
             outgrown=short is not None and unit is not None and grows_anew(job, unit),
             overdraft=over_quota(job.key, short.level, short.missing) if short else "",
         )
@@ -108,7 +114,7 @@ class Gatherer:
             self._queue(job, None, quota),
             order,
             quota,
-            at_least(request_of(pod_sets, quota, quotas), least, quota, quotas),
+            asked_for(pod_sets, least, job.labels, quota, quotas),
         )
 
     def _unit_name(self, job: JobView) -> str:
@@ -134,6 +140,11 @@ class Gatherer:
         found = self._hub.book.quotas.quota_of(job.labels, self._namespace(job.namespace))
         return bool(found) and found != named_quota(unit, self._hub.book.around)
 
+    def _pod_label(self, job: JobView, unit: QueueUnit | None) -> str:
+        if unit is None or not (self._labels_pods and unit.holds_quota and job.suspended):
+            return ""
+        return missing_label(job, unit, self._hub.book.around)
+
     def _queue(self, job: JobView, unit: QueueUnit | None, quota: str | None) -> str:
         """The Queue to be written in spec.queue (spec 10.1)."""
         named = next((job.annotations[k] for k in keys.QUEUE_NAME if job.annotations.get(k)), "")
@@ -157,7 +168,7 @@ class Gatherer:
         )
 
     def _shortage(self, job: JobView, unit: QueueUnit | None, quota: str | None) -> Shortage | None:
-        """What a job that grew lacks beside what all others have in use; None if it fits."""
+        """What is in use of a quota in which a job that grew does not fit; None if it does."""
         if unit is None or quota is None or job.suspended or not unit.holds_quota:
             return None
         if not grows(unit):
@@ -171,7 +182,12 @@ class Gatherer:
         def used(level: str, resource: str) -> int:
             return book.usage.of(level).get(resource, 0) - own.get(resource)
 
-        return shortage(chain, request, used)
+        found = shortage(chain, request, used)
+        if found is None:
+            return None
+        level = found.level
+        in_use = tuple((name, used(level, name) + need, most) for name, need, most in found.missing)
+        return msgspec.structs.replace(found, missing=in_use)
 
     def _is_managed(self, job: JobView, quota: str | None) -> bool:
         """Spec 5.1, for a job that has no unit yet and is no child."""

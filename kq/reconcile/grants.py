@@ -6,21 +6,28 @@ view, over and over.
 """
 
 from collections.abc import Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import structlog
 
+from kq.backoff import exponential
 from kq.core import messages, wire
 from kq.core.model import Phase, QueueUnit
 from kq.decide.conditions import readmitted
 from kq.decide.places import told_by
 from kq.decide.standing import quota_of
-from kq.kube.errors import Indeterminate, NotFound
+from kq.kube.errors import ApiError, Indeterminate, NotFound
 from kq.metrics import SchedulingMetrics
 from kq.reconcile.controller import Request, Result
 from kq.reconcile.events import Teller
 from kq.reconcile.execute import Executor
 from kq.reconcile.hub import Hub
+
+GIVEN_BACK_AFTER = 10
+"""Refusals of a grant in a row, some seconds."""
+FIRST = timedelta(minutes=1)
+LONGEST = timedelta(hours=1)
+MOST_FAILURES = 4096
 
 log = structlog.get_logger()
 
@@ -42,19 +49,28 @@ class GrantsReconciler:
         self._teller = teller
         self._metrics = metrics
         self._clock = clock
+        self._failures: dict[str, int] = {}
 
     async def reconcile(self, request: Request) -> Result:
         """Write the grant of that unit, if one is still to be written."""
         key = str(request)
         entry = self._hub.book.ledger.get(key)
         if entry is None or entry.grant is None:
+            self._hub.book.lift(key)  # if the last one was refused, long enough ago
+            self._hub.pump()
             return Result()
         unit, grant = entry.settled, entry.grant
         if unit is None or unit.resource_version != grant.resource_version:
             # The unit has changed since: let the next cycle look at it as it is now.
             self._hub.revoke(key)
             return Result()
-        await self._write(unit, grant)
+        try:
+            await self._write(unit, grant)
+        except ApiError as err:
+            if not err.is_final:
+                raise
+            return self._refused(unit, err)
+        self._failures.pop(unit.uid, None)
         return Result()
 
     async def _write(self, unit: QueueUnit, grant: QueueUnit) -> None:
@@ -67,6 +83,22 @@ class GrantsReconciler:
             await self._settle(unit)
             return
         self._tell(unit, written)
+
+    def _refused(self, unit: QueueUnit, err: ApiError) -> Result:
+        """Some seconds it may count on; then others have what it would hold for nothing."""
+        failures = self._failures.pop(unit.uid, 0) + 1
+        self._failures[unit.uid] = failures
+        if len(self._failures) > MOST_FAILURES:
+            del self._failures[next(iter(self._failures))]
+        if failures < GIVEN_BACK_AFTER:
+            raise err
+        text = messages.grant_refused(str(err))
+        log.warning("grant refused", unit=unit.key, error=str(err))
+        self._teller.both(unit, True, "UnitRefused", text)
+        self._hub.book.bar(unit.key, text)
+        self._hub.pump()
+        rest = exponential(FIRST, LONGEST, failures - GIVEN_BACK_AFTER + 1)
+        return Result(requeue_after=rest.total_seconds())
 
     async def _settle(self, unit: QueueUnit) -> None:
         """Ask what became of a write that was not answered."""

@@ -114,7 +114,7 @@ class Hub:
         return queue.name if queue is not None and drains(queue) else ""
 
     def drained(self, queue: str) -> None:
-        """The Queue is drained from now on: look at all jobs that hold quota in it."""
+        """The Queue is drained from now on, or no more: look at all that hold quota in it."""
         for key in self.book.places.at_queue(queue):
             unit = self.book.units.get(key)
             if unit is not None and unit.holds_quota:

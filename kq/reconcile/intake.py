@@ -6,17 +6,19 @@ Apart from `reconcile.job`, so that a thousand new jobs never keep one that has 
 from collections.abc import Callable
 from datetime import datetime
 
+from msgspec.structs import replace
+
 from kq.core.model import JobView
 from kq.decide.actions import CreateUnit, TellJob
 from kq.decide.jobs import job_key
 from kq.decide.plan import plan_job
 from kq.metrics import SchedulingMetrics
 from kq.reconcile.controller import Request, Result
-from kq.reconcile.execute import STALE, Executor
+from kq.reconcile.execute import STALE, Executor, Refused
 from kq.reconcile.family import Family
 from kq.reconcile.gather import Gatherer
 from kq.reconcile.hub import Hub
-from kq.reconcile.strikes import Strikes
+from kq.reconcile.strikes import Refusals, Strikes
 
 MOST_REMEMBERED = 16384
 """UIDs of jobs for which units were made."""
@@ -33,6 +35,7 @@ class IntakeReconciler:
         executor: Executor,
         gatherer: Gatherer,
         strikes: Strikes,
+        refusals: Refusals,
         metrics: SchedulingMetrics,
         clock: Callable[[], datetime],
     ) -> None:
@@ -43,6 +46,7 @@ class IntakeReconciler:
         self._metrics = metrics
         self._clock = clock
         self._strikes = strikes
+        self._refusals = refusals
         self._made: dict[str, None] = {}
 
     async def reconcile(self, request: Request) -> Result:
@@ -52,6 +56,9 @@ class IntakeReconciler:
             return Result()
         try:
             return await self._bring_in(job)
+        except Refused as err:
+            self._refusals.note(job.uid, err.write, err.answer, 0, self._clock())
+            return await self._bring_in(job)  # what follows from it
         finally:
             self._hub.expected(job.uid)
 
@@ -66,6 +73,7 @@ class IntakeReconciler:
         now = await self._gatherer.situation(
             job, None, self._clock(), self._strikes.may_hold_at(job.uid)
         )
+        now = replace(now, refused=self._refusals.standing(job.uid, 0, now.now))
         actions = plan_job(now)
         if any(isinstance(each, CreateUnit) for each in actions):
             # A unit that went may have gone with its job: only the watch of jobs may be late.

@@ -18,12 +18,12 @@ from kq.decide.plan import plan_job
 from kq.decide.situation import Situation
 from kq.decide.updates import needs_adding
 from kq.metrics import SchedulingMetrics
-from kq.reconcile.controller import Request, Result
-from kq.reconcile.execute import STALE, Executor
+from kq.reconcile.controller import Request, Result, sooner
+from kq.reconcile.execute import STALE, Executor, Refused
 from kq.reconcile.family import Family
 from kq.reconcile.gather import Gatherer
 from kq.reconcile.hub import Hub
-from kq.reconcile.strikes import Strikes
+from kq.reconcile.strikes import Refusals, Strikes
 
 MOST_TOLD = 4096
 ORPHAN_GRACE = 5.0
@@ -44,6 +44,7 @@ class JobReconciler:
         executor: Executor,
         gatherer: Gatherer,
         strikes: Strikes,
+        refusals: Refusals,
         metrics: SchedulingMetrics,
         clock: Callable[[], datetime],
         monotonic: Callable[[], float],
@@ -60,6 +61,7 @@ class JobReconciler:
         self._monotonic = monotonic
         self._keeps_time = keeps_time
         self._strikes = strikes
+        self._refusals = refusals
         self._missing_since: dict[Request, float] = {}
         self._running_since: dict[str, datetime] = {}
         self._defied: dict[str, datetime] = {}
@@ -84,7 +86,13 @@ class JobReconciler:
             return Result()
         if entry.grant is not None or self._is_over(job, entry.settled):
             return Result()  # the write of a grant brings the job here again
-        return await self._bring_on(job, entry.settled)
+        try:
+            return await self._bring_on(job, entry.settled)
+        except Refused as err:
+            attempt = entry.settled.attempts
+            self._refusals.note(job.uid, err.write, err.answer, attempt, self._clock())
+            # What follows from it, now: the plan knows of it, and does not ask for it again.
+            return await self.reconcile(request)
 
     async def _bring_on(self, job: JobView, unit: QueueUnit) -> Result:
         self._note_state(job)
@@ -99,14 +107,16 @@ class JobReconciler:
             defied_since=self._defied_since(now),
             held_since=self._held_since(now),
             clash=await self._clash(job, unit),
+            refused=self._refusals.standing(job.uid, unit.attempts, self._clock()),
         )
-        actions = [each for each in plan_job(now) if self._is_news(each)]
+        actions = [each for each in plan_job(now) if self._is_due(each, now)]
         result = await self._executor.execute(actions)
         self._strikes.note(job.uid, actions, now.now)
+        self._refusals.took(job.uid, actions)
         queue = self._hub.book.queue_of(unit.key)
         self._hub.status_due(queue)
         self._count(actions, now, queue or "")
-        return result
+        return sooner(result, self._refusals.seconds_left(job.uid, now.now))
 
     async def _clash(self, job: JobView, unit: QueueUnit) -> str:
         """Looked for before what the unit's checks want is added to the pods of its job."""
@@ -162,8 +172,10 @@ class JobReconciler:
             return None
         return self._held.setdefault(now.job.uid, now.now)
 
-    def _is_news(self, action: Action) -> bool:
-        """False for an event on what lasts that was written already."""
+    def _is_due(self, action: Action, now: Situation) -> bool:
+        """False for what was refused just now, and for an event on what lasts that is written."""
+        if type(action) in now.refused:
+            return False
         match action:
             case TellJob(reason=reason, job=job) if reason == HOLDS_LOCK:
                 told = job.uid in self._told

@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
+import structlog
+
 from kq.core import codec, keys
 from kq.core.checks import ready
 from kq.core.kinds import JOB, Object
@@ -22,10 +24,13 @@ from kq.decide.actions import (
 from kq.decide.updates import needs_adding
 from kq.jobs.argonodes import released_nodes
 from kq.jobs.integration import JobIntegration
+from kq.jobs.podlabels import is_still_active, label_patch
 from kq.jobs.podupdates import clash_of, with_updates, without_updates
 from kq.jobs.queuing import dequeued_patch, waiting_patch
 from kq.kube.client import Client
-from kq.kube.errors import Conflict
+from kq.kube.errors import ApiError, Conflict
+
+log = structlog.get_logger()
 
 JobWrite = (
     HoldJob | ReleaseJob | PatchJob | LetEnd | ShowWaiting | FreeNodes | AddToPods | TakeFromPods
@@ -89,11 +94,14 @@ class JobWriter:
     async def _change_pods(
         self, job: JobView, whole: Object, patch: Patch, version: str = ""
     ) -> None:
-        """API servers take no other pod template of a Job that has a start (spec 8.10)."""
-        version = version or job.resource_version
-        if job.kind == JOB and codec.mapping(whole, "status").get("startTime"):
-            version = _version(await self._send(job, ANEW, version, "status"))
+        version = await self._renewed(job, whole, version or job.resource_version)
         await self._patch(job, patch, version)
+
+    async def _renewed(self, job: JobView, whole: Object, version: str) -> str:
+        """API servers take no other pod template of a Job that has a start (spec 8.10)."""
+        if job.kind == JOB and codec.mapping(whole, "status").get("startTime"):
+            return _version(await self._send(job, ANEW, version, "status"))
+        return version
 
     async def _release(self, action: ReleaseJob, whole: Object) -> None:
         """Conditions first: left saying that it waits, it would say so at each restart."""
@@ -103,6 +111,8 @@ class JobWriter:
             shown = dequeued_patch(whole, released_at)
             if shown is not None:
                 version = _version(await self._send(job, shown, version, "status"))
+        if action.pod_label:
+            version, whole = await self._label_pods(action, whole, version)
         integration = self._integrations[job.kind.kind]
         resumed = integration.resume(whole, action.unit.grants, released_at)
         released = _marks({keys.DEQUEUE_TIMESTAMP: action.released_at}).merged(resumed)
@@ -111,6 +121,29 @@ class JobWriter:
             return
         added = with_updates(job, whole, ready(action.unit.checks), action.unit.attempts)
         await self._change_pods(job, whole, added.merged(released), version)
+
+    async def _label_pods(
+        self, action: ReleaseJob, whole: Object, version: str
+    ) -> tuple[str, Object]:
+        """A write of its own, before the job is let go: Trainer takes it of held jobs alone.
+
+        Without it only the manager knows whose quota they use, so a refusal keeps nobody waiting.
+        """
+        job = action.job
+        patch = label_patch(job, whole, action.pod_label)
+        if patch is None:
+            return version, whole
+        if is_still_active(job, whole):
+            raise Conflict(f"{job.kind.kind} {job.key} is about to say that it stopped", code=409)
+        version = await self._renewed(job, whole, version)
+        try:
+            labelled = await self._send(job, patch, version)
+        except ApiError as err:
+            if not err.is_final:
+                raise
+            log.warning("pods will not name their quota", job=job.key, error=str(err))
+            return version, whole
+        return _version(labelled), labelled
 
     async def _patch_status(self, job: JobView, whole: Object, patch: Patch | None) -> bool:
         if patch is None:
@@ -129,7 +162,9 @@ class JobWriter:
             into=bytes,
         )
 
-    async def _send(self, job: JobView, patch: Patch, version: str, subresource: str) -> Object:
+    async def _send(
+        self, job: JobView, patch: Patch, version: str, subresource: str | None = None
+    ) -> Object:
         return await self._client.merge_patch(
             job.kind,
             job.name,
@@ -152,8 +187,8 @@ def _needs_whole(action: JobWrite) -> bool:
     match action:
         case ShowWaiting() | FreeNodes() | LetEnd() | AddToPods() | TakeFromPods():
             return True
-        case ReleaseJob(job=job, unit=unit):
-            return job.whole or bool(job.queuing) or needs_adding(job, unit)
+        case ReleaseJob(job=job, unit=unit, pod_label=label):
+            return job.whole or bool(job.queuing) or bool(label) or needs_adding(job, unit)
         case HoldJob(job=job):
             return job.whole
         case _:

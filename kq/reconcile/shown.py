@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from kq.core.plugins import Level, Problem, own_levels
-from kq.core.resources import Resources, in_base_units, plain
+from kq.core.resources import Resources, in_base_units, is_firm, plain
 from kq.decide.book import Book
 from kq.metrics import Sample
 
@@ -38,4 +38,6 @@ def _counted(book: Book, level: Level) -> Resources:
 
 def _amounts(metric: str, quota: str, amounts: Resources) -> Iterator[Sample]:
     for resource, amount in amounts.items():
+        if is_firm(resource):
+            continue
         yield metric, (quota, plain(resource)), in_base_units(resource, amount)

@@ -3,15 +3,16 @@
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from heapq import nsmallest
-from itertools import islice
+from itertools import filterfalse, islice
 from typing import Any
 
+from kq.backoff import Pace
 from kq.core import codec, messages
 from kq.core.kinds import QUEUE
 from kq.core.messages import Reason
 from kq.core.model import Condition, Queue
 from kq.core.plugins import AutoMade, Problem, own_levels
-from kq.core.resources import Resources, plain
+from kq.core.resources import Resources, is_firm, plain
 from kq.decide import autoqueue, queuesettings
 from kq.kube.client import Client
 from kq.kube.errors import NotFound
@@ -22,6 +23,7 @@ from kq.reconcile.hub import Hub
 from kq.reconcile.usagemarks import UsageMarks
 
 COUNTS_INTERVAL = 5.0
+ITEMS = "queueItemDetails"
 MOST_ITEMS = 1000
 HIDE_KEYS = tuple(f"{each}/disable-show-queue-items" for each in ("koord-queue", "kube-queue"))
 Item = tuple[str, str, int, int]
@@ -52,8 +54,8 @@ class StatusReconciler:
         self._marks = marks
         self._clock = clock
         self._monotonic = monotonic
-        self._written: dict[str, float] = {}
-        self._items_written: dict[str, float] = {}
+        self._written = Pace()
+        self._items_written = Pace()
 
     async def reconcile(self, request: Request) -> Result:
         """The Queue of that name; one in a wrong namespace, which is named then, is only told."""
@@ -61,15 +63,14 @@ class StatusReconciler:
         queue = self._queues.get(request.namespace or self._namespace, request.name)
         if queue is None:
             return Result()
-        last = self._written.get(queue.uid)
-        left = 0.0 if last is None else last + COUNTS_INTERVAL - self._monotonic()
-        if left > 0:
+        left = self._written.left(queue.uid, COUNTS_INTERVAL, self._monotonic())
+        if left:
             return Result(requeue_after=left)
         is_ours = queue.namespace == self._namespace
         patch = self._patch(queue) if is_ours else self._told_wrong(queue)
         if not patch:
             return await self._marks.bring(queue) if self._marks and is_ours else Result()
-        self._written[queue.uid] = self._monotonic()
+        self._written.done(queue.uid, self._monotonic())
         try:
             await self._client.merge_patch(
                 QUEUE,
@@ -81,7 +82,11 @@ class StatusReconciler:
                 into=bytes,
             )
         except NotFound:
-            self._written.pop(queue.uid, None)
+            self._written.forget(queue.uid)
+        if (
+            ITEMS in patch
+        ):  # not before: a conflict would keep the line waiting for a whole interval
+            self._items_written.done(queue.uid, self._monotonic())
         return Result()
 
     def _told_wrong(self, queue: Queue) -> dict[str, Any]:
@@ -131,7 +136,7 @@ class StatusReconciler:
         used: dict[str, int] = {}
         for level, limit in self._limits(made) if made is not None else ():
             of_level = self._hub.book.usage.of(level)
-            for name in limit:
+            for name in filterfalse(is_firm, limit):
                 used[plain(name)] = max(used.get(plain(name), 0), of_level.get(name, 0))
         return Resources.of(used).to_wire()
 
@@ -147,12 +152,12 @@ class StatusReconciler:
         items = self._items(queue)
         if items == queue.items:
             return {}
-        due = self._items_written.get(queue.uid, float("-inf")) + queuesettings.interval_of(queue)
-        if due > self._monotonic():
-            self._hub.queues.status.add_after(Request("", queue.name), due - self._monotonic())
+        interval = queuesettings.interval_of(queue)
+        left = self._items_written.left(queue.uid, interval, self._monotonic())
+        if left:
+            self._hub.queues.status.add_after(Request("", queue.name), left)
             return {}
-        self._items_written[queue.uid] = self._monotonic()
-        return {"queueItemDetails": {"active": [_item(each) for each in items]}}
+        return {ITEMS: {"active": [_item(each) for each in items]}}
 
     def _items(self, queue: Queue) -> tuple[Item, ...]:
         if any(key in queue.annotations for key in HIDE_KEYS):

@@ -4,13 +4,12 @@ import json
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
+from kq.backoff import Pace
 from kq.core import keys
 from kq.core.kinds import QUEUE
 from kq.core.model import Queue, Quota
-from kq.core.resources import ZERO, Resources, plain
+from kq.core.resources import PSEUDO, ZERO, Resources, is_firm, plain
 from kq.decide.book import Book
-from kq.decide.reclaim import PSEUDO
-from kq.decide.victims import is_preemptible
 from kq.kube.client import Client
 from kq.kube.errors import NotFound
 from kq.reconcile.controller import Result
@@ -37,7 +36,7 @@ class UsageMarks:
         self._hub = hub
         self._preemptible = preemptible
         self._monotonic = monotonic
-        self._written: dict[str, float] = {}
+        self._written = Pace()
         self._firm: tuple[int, Firm] | None = None
 
     async def bring(self, queue: Queue) -> Result:
@@ -51,10 +50,10 @@ class UsageMarks:
         }
         if not differing:
             return Result()
-        left = self._written.get(queue.uid, float("-inf")) + INTERVAL - self._monotonic()
-        if left > 0:
+        left = self._written.left(queue.uid, INTERVAL, self._monotonic())
+        if left:
             return Result(requeue_after=left)
-        self._written[queue.uid] = self._monotonic()
+        self._written.done(queue.uid, self._monotonic())
         try:
             await self._client.merge_patch(
                 QUEUE,
@@ -66,7 +65,7 @@ class UsageMarks:
                 into=bytes,
             )
         except NotFound:
-            self._written.pop(queue.uid, None)
+            self._written.forget(queue.uid)
         return Result()
 
     def _firm_now(self) -> Firm:
@@ -83,7 +82,7 @@ def firm_usage(book: Book, preemptible: bool) -> Firm:
     whole: dict[str, Resources] = {}
     for holder, (quota, amount) in book.usage.charges().items():
         unit = book.units.get(holder)
-        if unit is None or is_preemptible(unit, preemptible):
+        if unit is None or keys.is_preemptible(unit.labels, preemptible):
             continue
         own[quota] = own[quota] + amount if quota in own else amount
         for level in book.quotas.ancestry(quota):
@@ -103,7 +102,8 @@ def marks(book: Book, quota: str, limits: Quota, firm: Firm) -> dict[str, str]:
         firm_own,
         firm_whole - firm_own,
     )
-    names = {*limits.limit, *whole} - (PSEUDO - {*limits.limit})
+    asked = {name for name in whole if not is_firm(name)}
+    names = {*limits.limit, *asked} - (PSEUDO - {*limits.limit})
     return {
         key: _text(names, amounts)
         for key, amounts in zip(keys.USAGE_ANNOTATIONS, shown, strict=True)

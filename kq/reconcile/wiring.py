@@ -5,12 +5,14 @@ keys on work queues. They never wait.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
+from typing import TypeVar
 
 from kq.core.classviews import PriorityClass, Raw
 from kq.core.model import JobView, NamespaceView, PodView, Queue, QueueUnit
 from kq.core.plugins import QuotaPlugin
 from kq.core.quotaviews import QuotaView
+from kq.decide.book import STEP
 from kq.decide.jobs import named_job
 from kq.decide.kin import owner_of
 from kq.decide.places import Place
@@ -26,6 +28,7 @@ from kq.reconcile.watches import Watches
 LONGEST_UNSEEN = 300.0
 """Seconds for which pods count that no watch has shown, of a job that is gone."""
 
+T = TypeVar("T")
 QuotaMaker = Callable[[Iterable[QuotaView]], QuotaPlugin]
 PlaceOf = Callable[[JobView], Place | None]
 """Where the unit of a job will stand that has none yet."""
@@ -66,9 +69,11 @@ class Wiring:
         self._quotas_due: asyncio.Handle | None = None
         self._quotas_changed: dict[str, None] = {}
         self._moved = False
+        self._settled = False
 
     def connect(self) -> None:
-        """From now on every change is heard."""
+        """From now on every change is heard; nothing follows from it before `settle`."""
+        self._hub.book.gather()
         self._watches.units.add_handler(self._unit)
         self._watches.units.on_progress(self._units_seen)
         self._watches.queues.add_handler(self._queue)
@@ -84,18 +89,33 @@ class Wiring:
         for informer in self._watches.kin.values():
             informer.add_handler(self._kin)
 
-    def settle(self, place_of: PlaceOf = nowhere) -> None:
+    async def settle(self, place_of: PlaceOf = nowhere) -> None:
         """All first lists are there: count with the quotas as they are.
 
         From now on a job whose unit is still to be made is expected in its place.
         """
-        self._place_of = place_of
-        self._moved = True
-        self._set_quotas()
-        for name in map(self._hub.book.quotas.queue_of, self._hub.book.quotas.names()):
-            self._hub.queues.quotas.add(Request("", name))
-        for job in self._family.jobs():
-            self._expect(job)
+        self._place_of, self._settled, self._moved = place_of, True, False
+        hub, book = self._hub, self._hub.book
+        for _ in book.settle(self._make_quotas(self._watches.quotas.lister.values())):
+            await asyncio.sleep(0)
+        names = dict.fromkeys(map(book.quotas.queue_of, book.quotas.names()))
+        for name in names | self._quotas_changed:
+            hub.queues.quotas.add(Request("", name))
+        self._quotas_changed.clear()
+        async for unit in _in_turn(book.units.values()):
+            self._queue_maybe_due(unit)
+            if self._job_of(unit) is None:
+                hub.enqueue_job_of(unit)
+        async for job in _in_turn(self._family.jobs()):
+            if not (self._expect(job) or self._rests(job)):
+                self._enqueue(job)
+        hub.queues.job.feed(map(_request, filter(self._rests, self._family.jobs())))
+        hub.pump()
+
+    def _rests(self, job: JobView) -> bool:
+        """Whether it only waits, or is over: it is looked at when there is nothing else to do."""
+        unit = next(iter(self._hub.book.jobs.units_of(job.uid)), None)
+        return (job.suspended or job.finished) and (unit is None or not unit.holds_quota)
 
     def _expect(self, job: JobView) -> bool:
         """Whether a unit is about to be made of the job."""
@@ -103,7 +123,7 @@ class Wiring:
         if place is None:
             return False
         self._hub.book.expect(job.uid, place)
-        self._hub.queues.intake.add(Request(job.namespace, job.name, job.kind.kind))
+        self._hub.queues.intake.add(_request(job))
         return True
 
     def _unit(self, change: Change[QueueUnit]) -> None:
@@ -114,10 +134,12 @@ class Wiring:
         before = book.queue_of(view.key)
         if change.new is None:
             book.lost(view)
-        elif not book.saw(change.new):
+        elif not book.saw(change.new) and self._settled:
             # The echo of a write of ours, which has woken all that it concerns.
             self._look_at_grant(view)
             self._queue_maybe_due(view)
+            return
+        if not self._settled:
             return
         self._hub.status_due(before)
         self._hub.status_due(book.queue_of(view.key))
@@ -154,7 +176,7 @@ class Wiring:
             return
         if change.new is not None:
             self._hub.book.saw(change.new)
-            if drains(change.new) and not drains(change.old):
+            if drains(change.new) is not drains(change.old):
                 self._hub.drained(queue.name)
         else:
             self._hub.book.lost(queue)
@@ -172,7 +194,7 @@ class Wiring:
         self._quotas_maybe_due()
 
     def _quotas_maybe_due(self) -> None:
-        if self._quotas_due is None:
+        if self._quotas_due is None and self._settled:
             # Many quotas may change in one turn of the loop: count with them all at once.
             self._quotas_due = asyncio.get_running_loop().call_soon(self._set_quotas)
 
@@ -183,6 +205,9 @@ class Wiring:
         self._hub.book.set_quotas(quotas, structure_changed=moved)
         for name in self._quotas_changed:
             self._hub.queues.quotas.add(Request("", name))
+        # What is below one that came or went can start by now, or no more.
+        for name in self._hub.book.queues if moved else self._quotas_changed:
+            self._hub.status_due(name)
         self._quotas_changed.clear()
         if moved:
             self._look_at_jobs(self._holds_nothing)
@@ -194,6 +219,8 @@ class Wiring:
         elif change.old is not None:
             self._hub.book.lost(change.old)
         view = change.new
+        if not self._settled:
+            return
         if view is not None and (change.old is None or change.old.labels != view.labels):
             self._look_at_jobs(lambda job: job.namespace == view.name)
         self._hub.pump()
@@ -210,6 +237,8 @@ class Wiring:
             self._hub.book.lost(pod)
         if change.new is not None and change.new.deleted_at is not None:
             self._hub.queues.pods.add(Request(pod.namespace, pod.name))
+        if not self._settled:
+            return
         for unit in jobs.units_of(root):
             seconds = wakes.pod_matters(change.old, change.new, self._job_of(unit), unit)
             if seconds is not None:
@@ -230,6 +259,8 @@ class Wiring:
         else:
             self._gone(job)
         self._look_at_parent(job)
+        if not self._settled:
+            return
         self._look_at_root(change)
         unit = next(iter(self._hub.book.jobs.units_of(job.uid)), None)
         matters = wakes.job_matters(change.old, change.new, unit) or self._hub.written.awaits(
@@ -308,4 +339,16 @@ class Wiring:
         return not units or not units[0].holds_quota
 
     def _enqueue(self, job: JobView) -> None:
-        self._hub.queues.job.add(Request(job.namespace, job.name, job.kind.kind))
+        self._hub.queues.job.add(_request(job))
+
+
+async def _in_turn(items: Iterable[T]) -> AsyncIterator[T]:
+    """All that there are now; others get their turn in between."""
+    for number, each in enumerate(list(items), 1):
+        yield each
+        if number % STEP == 0:
+            await asyncio.sleep(0)
+
+
+def _request(job: JobView) -> Request:
+    return Request(job.namespace, job.name, job.kind.kind)

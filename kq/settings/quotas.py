@@ -31,6 +31,8 @@ class QuotaSettings:
     mode ResourceQuota do (spec 11.9)."""
     defaultPreemptible: bool = True
     """Whether jobs that say nothing of it may lose grants to others (spec 11.13)."""
+    nonPreemptibleWithinMin: bool = False
+    """Jobs that may not lose theirs start only within the min of their quotas (spec 11.13)."""
     resourceQuota: ResourceQuotaSettings = field(default_factory=ResourceQuotaSettings)
     terminatingLimitSeconds: int = 300
     """A pod that ends for longer no longer counts as live; 0: no limit (spec 11.9a)."""

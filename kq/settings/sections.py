@@ -193,6 +193,8 @@ class Settings:
             enforce_namespaces=self.security.namespaceQuota == "enforce",
             default_quota=self.jobs.defaultQuota,
             missing_admits=self.quota.resourceQuota.missing == "admit",
+            preemptible=self.quota.defaultPreemptible,
+            firm_within_min=self.quota.nonPreemptibleWithinMin,
         )
 
     @property

@@ -13,28 +13,33 @@ class Run:
 
     role: Role
     submitted: datetime | None = None
-    started: datetime | None = None
+    waits_since: datetime | None = None
+    """None while it runs, and when it is over."""
+    runs_since: datetime | None = None
+    """When all its pods ran, if they do."""
+    waited: timedelta = timedelta()
+    """How long it was held, all in all."""
     finished: datetime | None = None
     live: dict[str, bool] = field(default_factory=dict)
     """The pods that have GPUs, by their UID; whether they run yet."""
-    succeeded: set[str] = field(default_factory=set)
-    failed: set[str] = field(default_factory=set)
+    leaving: set[str] = field(default_factory=set)
+    """Those of them that were of a run that has been stopped."""
+    is_leaving: bool = False
+    """Whether kq says that it has to stop."""
+    has_ended: bool = False
+    """As its operator says, or as it is gone."""
+    stops: list[str] = field(default_factory=list)
+    """Why it was stopped, each time."""
     reasons: list[str] = field(default_factory=list)
     """Why it waits, in the words of kq; the newest last."""
     phase: str = ""
     """Of its QueueUnit."""
 
-    @property
-    def waits(self) -> bool:
-        """Whether it is submitted and not let go."""
-        return self.submitted is not None and self.started is None
-
-    @property
-    def waited(self) -> timedelta:
-        """How long it was held."""
-        if self.submitted is None or self.started is None:
+    def ran(self, now: datetime) -> timedelta:
+        """How long it has run since it was started last."""
+        if self.runs_since is None or self.waits_since is not None:
             return timedelta()
-        return self.started - self.submitted
+        return now - self.runs_since
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +55,8 @@ class Waits:
 
     role: Role
     reason: str
+    is_new: bool = False
+    """It was submitted just now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,15 +65,30 @@ class Starts:
 
     role: Role
     waited: timedelta
-    passed: tuple[Role, ...]
+    passed: tuple[Role, ...] = ()
     """Jobs of the same team that were submitted earlier, and wait still."""
+    is_new: bool = False
+    """It was submitted just now."""
+    is_again: bool = False
+    """It was stopped before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """A job that ran has to give its GPUs to another one."""
+
+    role: Role
+    reason: str
+    """In the one word that kq has for it."""
+    winner: Role | None
+    """Who gets them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finishes:
-    """All pods of a job have ended."""
+    """Jobs have ended, and have no pods any more."""
 
-    role: Role
+    roles: tuple[Role, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +101,7 @@ class Restarted:
     """kq's manager is there again."""
 
 
-Happening = Submitted | Waits | Starts | Finishes | Killed | Restarted
+Happening = Submitted | Waits | Starts | Stopped | Finishes | Killed | Restarted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,16 +114,45 @@ class Moment:
 
 
 def in_order(moments: Sequence[Moment]) -> list[Moment]:
-    """Moments of one instant as they are best told: first who starts, then why others wait.
+    """Moments of one instant as they are best told, and as few as will do.
 
-    kq decides for all at once, and tells those who wait in any order.
+    First who ends and starts, then why others wait, but for those who have somebody stopped: kq
+    decides for all at once, and tells those who wait in any order. Who is submitted and starts or
+    waits at once is told once.
     """
     last = moments[-1]
-    started = [each.what.role for each in moments if isinstance(each.what, Starts)]
-    waits, others = [], []
+    submitted, started = (_names(moments, each) for each in (Submitted, Starts))
+    answered = started | _names(moments, Waits)
+    ends: list[Moment] = []
+    ended: list[Role] = []
+    others: list[Moment] = []
+    waits: dict[str, Waits] = {}
     for each in moments:
-        if isinstance(each.what, Waits) and each.what.role not in started:
-            waits.append((each.what.role.at, replace(each, at=last.at, usage=last.usage)))
-        else:
-            others.append(each)
-    return [*others, *(moment for _, moment in sorted(waits, key=lambda pair: pair[0]))]
+        match each.what:
+            case Submitted(role=role) if role.name in answered:
+                pass
+            case Waits(role=role) as what:
+                waits[role.name] = replace(what, is_new=role.name in submitted)
+            case Starts(role=role) as what:
+                told = replace(what, is_new=role.name in submitted)
+                others.append(replace(each, what=told))
+            case Finishes(roles=roles):
+                ended.extend(roles)
+                ends = [replace(each, what=Finishes(tuple(ended)))]
+            case _:
+                others.append(each)
+    still = [each for name, each in waits.items() if name not in started]
+    still.sort(key=lambda each: each.role.at)
+    winners = [each.what.winner for each in others if isinstance(each.what, Stopped)]
+    first = [each for each in still if each.is_new and each.role in winners]
+    then = [each for each in still if each not in first]
+    return [
+        *ends,
+        *(replace(last, what=each) for each in first),
+        *others,
+        *(replace(last, what=each) for each in then),
+    ]
+
+
+def _names(moments: Sequence[Moment], sort: type[Submitted | Waits | Starts]) -> set[str]:
+    return {each.what.role.name for each in moments if isinstance(each.what, sort)}

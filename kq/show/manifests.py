@@ -1,96 +1,19 @@
 """What the cast submits: plain manifests, in which nothing speaks of a queue."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from kq.core import keys
-from kq.core.kinds import ELASTIC_QUOTA, JOB, Object, ResourceKind
-from kq.jobs.argo import WORKFLOW
-from kq.jobs.kubeflow import PYTORCHJOB, TFJOB
+from kq.core.kinds import ELASTIC_QUOTA, NAMESPACE, Object, ResourceKind
+from kq.jobs.trainjob import TRAINJOB
 from kq.settings import JobSettings, Settings
 from kq.show.cast import LAB, Cast, Quota, Role
+from kq.show.kinds import KINDS
+from kq.show.specs import GPU, training_runtime
 
-GPU = "nvidia.com/gpu"
-APP = "app"
-"""The label by which pods are known as those of a job, whatever the kind of that."""
-IMAGE = "registry.example/train:1"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobKind:
-    """How a role is submitted as a job of one kind."""
-
-    key: str
-    """As `jobs.enabled` names it."""
-    resource: ResourceKind
-    spec: Callable[[Role], Object]
-    operator: str = ""
-    """Who looks after it, as `kq sim --operators` names it; the cluster itself if empty."""
-
-
-def pod_template(role: Role, container_name: str = "main") -> dict[str, Any]:
-    """A pod of the role."""
-    container = {
-        "name": container_name,
-        "image": IMAGE,
-        "command": ["python", f"{role.name}.py"],
-        "resources": {"limits": {GPU: str(role.gpus)}},
-    }
-    return {
-        "metadata": {
-            "labels": {APP: role.name},
-            # Nobody runs its command here: the simulated nodes are told how long it takes.
-            "annotations": {"run-for": f"{role.seconds}s"},
-        },
-        "spec": {"restartPolicy": "Never", "containers": [container]},
-    }
-
-
-def job_spec(role: Role) -> Object:
-    """The spec of a batch/v1 Job."""
-    return {
-        "parallelism": role.pods,
-        "completions": role.pods,
-        "template": pod_template(role),
-    }
-
-
-def tfjob_spec(role: Role) -> Object:
-    """The spec of a TFJob that has workers only."""
-    return {"tfReplicaSpecs": {"Worker": _replicas(role, "tensorflow")}}
-
-
-def pytorchjob_spec(role: Role) -> Object:
-    """The spec of a PyTorchJob that has a master only."""
-    return {"pytorchReplicaSpecs": {"Master": _replicas(role, "pytorch")}}
-
-
-def workflow_spec(role: Role) -> Object:
-    """The spec of a Workflow of one step."""
-    template = pod_template(role)
-    (container,) = template["spec"]["containers"]
-    step = {"name": "step", "metadata": template["metadata"], "container": container}
-    return {"entrypoint": "step", "templates": [step]}
-
-
-def _replicas(role: Role, container_name: str) -> dict[str, Any]:
-    return {
-        "replicas": role.pods,
-        "restartPolicy": "Never",
-        "template": pod_template(role, container_name),
-    }
-
-
-KINDS: Mapping[str, JobKind] = {
-    "Job": JobKind(key="job", resource=JOB, spec=job_spec),
-    "TFJob": JobKind(key="tfjob", resource=TFJOB.kind, spec=tfjob_spec, operator="training"),
-    "PyTorchJob": JobKind(
-        key="pytorchjob", resource=PYTORCHJOB.kind, spec=pytorchjob_spec, operator="training"
-    ),
-    "Workflow": JobKind(key="workflow", resource=WORKFLOW, spec=workflow_spec, operator="argo"),
-}
-"""By the name that a role gives."""
+RUNTIME = ResourceKind("trainer.kubeflow.org", "v1alpha1", "TrainingRuntime", "trainingruntimes")
+Made = tuple[ResourceKind, Object]
+"""An object, and its kind."""
 
 
 def settings_for(cast: Cast) -> Settings:
@@ -122,6 +45,20 @@ def namespace(name: str) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
 
 
+def runtime(role: Role) -> dict[str, Any]:
+    """What a TrainJob is made from."""
+    return {
+        "apiVersion": RUNTIME.api_version,
+        "kind": RUNTIME.kind,
+        "metadata": {
+            "name": role.name,
+            "namespace": role.team,
+            "labels": {"trainer.kubeflow.org/framework": "torch"},
+        },
+        "spec": training_runtime(role),
+    }
+
+
 def elastic_quota(quota: Quota) -> dict[str, Any]:
     """A team's quota, in the team's namespace; or that of all teams, in a namespace of its own."""
     is_parent = quota.name == LAB
@@ -129,17 +66,34 @@ def elastic_quota(quota: Quota) -> dict[str, Any]:
         keys.IS_PARENT_LABEL: str(is_parent).lower(),
         keys.PARENT_LABEL: "" if is_parent else LAB,
     }
+    told = {}
     if quota.strict:
         labels[keys.POLICY_LABELS[0]] = "Block"
+    if quota.preempts:
+        told[keys.ENABLE_PREEMPTION[0]] = "true"
+    spec = {"max": {GPU: str(quota.limit)}}
+    if quota.owed:
+        told[keys.RECLAIM[0]] = "Any"
+        spec["min"] = {GPU: str(quota.owed)}
     return {
         "apiVersion": ELASTIC_QUOTA.api_version,
         "kind": ELASTIC_QUOTA.kind,
-        "metadata": {"name": quota.name, "namespace": quota.name, "labels": labels},
-        "spec": {"max": {GPU: str(quota.limit)}},
+        "metadata": {
+            "name": quota.name,
+            "namespace": quota.name,
+            "labels": labels,
+            "annotations": told,
+        },
+        "spec": spec,
     }
 
 
-def stage_set(cast: Cast) -> list[dict[str, Any]]:
+def stage_set(cast: Cast) -> list[Made]:
     """All that is there before the first job."""
     quotas = (cast.lab, *cast.teams)
-    return [*(namespace(each.name) for each in quotas), *map(elastic_quota, quotas)]
+    runtimes = [each for each in cast.roles if each.kind == TRAINJOB.kind]
+    return [
+        *((NAMESPACE, namespace(each.name)) for each in quotas),
+        *((ELASTIC_QUOTA, elastic_quota(each)) for each in quotas),
+        *((RUNTIME, runtime(each)) for each in runtimes),
+    ]

@@ -2,18 +2,17 @@
 
 import asyncio
 import random
-from collections.abc import Sequence
 from contextlib import AsyncExitStack
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
-from kq.core.kinds import ELASTIC_QUOTA, NAMESPACE, ResourceKind
 from kq.errors import KqError
 from kq.show.cast import Cast, Role
 from kq.show.ending import Ending
 from kq.show.happenings import Killed, Moment, Restarted, in_order
-from kq.show.manifests import KINDS, job, operators_for, settings_for, stage_set
+from kq.show.kinds import KINDS
+from kq.show.manifests import job, operators_for, settings_for, stage_set
 from kq.show.onlooker import Onlooker
-from kq.show.tables import Question, table
+from kq.show.record import record_of
 from kq.sim.time import LoopClock
 from kq.sim.world import Simulation, Terms
 
@@ -26,7 +25,8 @@ SETTLING_SECONDS = 10.0
 """So long after the last pod has ended units and Queues are to say so."""
 PATIENCE_SECONDS = 900.0
 """Beside the time that all jobs would take one after the other."""
-STAGE_KINDS = {each.kind: each for each in (NAMESPACE, ELASTIC_QUOTA)}
+REMEMBERED = 200_000
+"""Changes of one kind: all that there are, so that they can be gone through at the end."""
 
 
 class Play:
@@ -43,7 +43,7 @@ class Play:
             # Seeds UIDs and generated names, which are no secrets here.
             clock=self._clock,
             random=random.Random(seed),  # noqa: S311
-            terms=terms or Terms(settings=settings_for(cast), operators=operators_for(cast)),
+            terms=terms or terms_for(cast),
         )
         self._moments: asyncio.Queue[Moment | None] = asyncio.Queue()
         self._onlooker = Onlooker(
@@ -61,8 +61,8 @@ class Play:
         begin = loop.time() + SETTING_SECONDS
         await self._stack.enter_async_context(self._simulation)
         client = self._simulation.client()
-        for each in stage_set(self._cast):
-            await client.create(STAGE_KINDS[each["kind"]], each, each["metadata"].get("namespace"))
+        for kind, each in stage_set(self._cast):
+            await client.create(kind, each, each["metadata"].get("namespace"))
         await asyncio.sleep(begin - loop.time())
         self._script = loop.create_task(self._perform(), name="script")
 
@@ -81,13 +81,9 @@ class Play:
             together.append(moment)
         return in_order(together)
 
-    async def tables(self, questions: Sequence[Question]) -> list[list[str]]:
-        """What kubectl would print now."""
-        return [await table(self._simulation.server, each) for each in questions]
-
     async def close(self) -> Ending:
         """Ends it all; what came of it."""
-        wrongs = [*self._onlooker.wrongs, *map(repr, self._simulation.cluster.failures)]
+        wrongs = [repr(each) for each in self._simulation.cluster.failures]
         try:
             await self._script
         except* KqError as group:
@@ -99,7 +95,7 @@ class Play:
         return Ending(
             cast=self._cast,
             runs=tuple(self._onlooker.runs.values()),
-            peaks=dict(self._onlooker.peaks),
+            record=record_of(self._simulation.server.storage, self._cast),
             seen_wrong=tuple(wrongs),
         )
 
@@ -108,16 +104,31 @@ class Play:
             async with asyncio.TaskGroup() as group:
                 begin = asyncio.get_running_loop().time()
                 group.create_task(self._outage(), name="outage")
+                ends = [
+                    group.create_task(self._end(each), name=f"end of {each.name}")
+                    for each in self._cast.roles
+                    if not KINDS[each.kind].ends
+                ]
                 for role in self._cast.roles:
                     await asyncio.sleep(begin + role.at - asyncio.get_running_loop().time())
                     await self._submit(role)
                 await self._wait_for_ends()
+                for each in ends:
+                    each.cancel()
         finally:
             self._moments.put_nowait(None)
 
     async def _submit(self, role: Role) -> None:
-        kind: ResourceKind = KINDS[role.kind].resource
-        await self._simulation.client().create(kind, job(role), role.team)
+        await self._simulation.client().create(KINDS[role.kind].resource, job(role), role.team)
+
+    async def _end(self, role: Role) -> None:
+        """Deletes one that does not end by itself, once it has run as long as its team wanted."""
+        run = self._onlooker.runs[role.kind, role.team, role.name]
+        left = wanted = timedelta(seconds=role.seconds)
+        while left > timedelta():
+            await asyncio.sleep(left.total_seconds())
+            left = wanted - run.ran(self._clock())
+        await self._simulation.client().delete(KINDS[role.kind].resource, role.name, role.team)
 
     async def _outage(self) -> None:
         outage = self._cast.outage
@@ -138,3 +149,8 @@ class Play:
                 return
             await asyncio.sleep(LOOK_SECONDS)
         await asyncio.sleep(SETTLING_SECONDS)
+
+
+def terms_for(cast: Cast) -> Terms:
+    """A cluster and a kq that know the kinds of jobs of the cast."""
+    return Terms(settings=settings_for(cast), operators=operators_for(cast), history=REMEMBERED)

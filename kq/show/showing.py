@@ -11,14 +11,11 @@ from kq.show.ending import Ending
 from kq.show.pace import Pace
 from kq.show.page import Page
 from kq.show.play import Play
-from kq.show.tables import QUESTIONS
 from kq.sim.time import VirtualLoop
 from kq.sim.world import Terms
 
 MOST_TURNS = 200_000
 """Turns of the loop in one virtual second that are more than any show has."""
-MOST_ROWS = 15
-
 
 Say = Callable[[Text], None]
 """Where lines go."""
@@ -35,12 +32,10 @@ def show(
         # Between two runs the loop stands still, so that whoever reads can take their time.
         while moments := runner.run(play.moments()):
             for moment in moments:
-                pace.wait(moment.at)
-                _say_all(say, page.lines(moment))
-        tables = runner.run(play.tables(QUESTIONS))
+                if lines := page.lines(moment):
+                    pace.wait(moment.at)
+                    _say_all(say, lines)
         ending = runner.run(play.close())
-    for question, lines in zip(QUESTIONS, tables, strict=True):
-        _say_all(say, frame.printed(question.command, lines, MOST_ROWS))
     _say_all(say, frame.summary(ending))
     return ending
 

@@ -1,5 +1,7 @@
 """HTTPS on loopback for an API server in memory, so that any client can talk to it."""
 
+import errno
+import socket
 import ssl
 from collections.abc import AsyncIterator, Mapping
 from contextlib import aclosing, asynccontextmanager
@@ -8,7 +10,7 @@ from dataclasses import replace
 import msgspec
 from aiohttp import web
 
-from kq.errors import DecodeError
+from kq.errors import ConfigError, DecodeError
 from kq.sim.access import HOST
 from kq.sim.api.call import JSON, Answer, Request, User, answer_of
 from kq.sim.api.server import ApiServer
@@ -18,6 +20,8 @@ from kq.sim.schemas import protobuf
 MAX_BODY_BYTES = 3 * 1024 * 1024
 """What the real server takes at most."""
 SHUTDOWN_SECONDS = 0.2
+BACKLOG = 128
+"""Connections that may wait to be taken."""
 _OPEN_PATHS = ("/healthz", "/livez", "/readyz", "/version")
 _BEARER = "Bearer "
 
@@ -33,8 +37,8 @@ class HttpFront:
         self._tls = tls
 
     @asynccontextmanager
-    async def serving(self, *, host: str = HOST, port: int = 0) -> AsyncIterator[int]:
-        """Serves as long as the block runs; gives the port (0 asks for a free one)."""
+    async def serving(self, listener: socket.socket | None = None) -> AsyncIterator[int]:
+        """Serves as long as the block runs; gives the port, a free one if there is no listener."""
         app = web.Application(client_max_size=MAX_BODY_BYTES)
         app.router.add_route("*", "/{path:.*}", self._answer)
         runner = web.AppRunner(
@@ -45,7 +49,7 @@ class HttpFront:
         )
         await runner.setup()
         try:
-            await web.TCPSite(runner, host, port, ssl_context=self._tls).start()
+            await web.SockSite(runner, listener or listen(), ssl_context=self._tls).start()
             yield runner.addresses[0][1]
         finally:
             await runner.cleanup()
@@ -113,6 +117,21 @@ class HttpFront:
             response.headers.add("Warning", f"299 - {_quoted(text)}")
         response.headers["Cache-Control"] = "no-cache, private"
         response.headers["Date"] = self._server.date()
+
+
+def listen(port: int = 0) -> socket.socket:
+    """A socket on loopback that takes connections; 0 asks for a free port."""
+    try:
+        return socket.create_server((HOST, port), backlog=BACKLOG)
+    except OSError as err:
+        match err.errno:
+            case errno.EADDRINUSE:
+                why = "is in use by another process: choose another, or 0 for a free one"
+            case errno.EACCES:
+                why = "is not open to this account: choose one above 1023, or 0 for a free one"
+            case _:
+                why = f"cannot be listened at: {err.strerror}"
+        raise ConfigError(f"port {port} of {HOST} {why}") from err
 
 
 async def _body(request: web.Request) -> bytes | None:

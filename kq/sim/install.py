@@ -53,15 +53,14 @@ async def install(server: ApiServer, objects: Sequence[Object]) -> None:
 
 async def create(server: ApiServer, obj: Object) -> None:
     """Makes one object; a refusal raises."""
-    kind = kind_of(server, obj["apiVersion"], obj["kind"])
-    root = f"/apis/{kind.api_version}" if kind.group else f"/api/{kind.version}"
-    namespace = obj["metadata"].get("namespace", "default")
-    inside = f"/namespaces/{namespace}" if kind.namespaced else ""
-    path = f"{root}{inside}/{kind.plural}"
-    body = msgspec.json.encode(obj)
-    answer = await server.serve(Request(method="POST", path=path, body=body))
-    if answer.code >= 300:
-        raise from_status(answer.code, answer.body, answer.headers)
+    await _write(server, "POST", _path(server, obj), obj)
+
+
+async def replace(server: ApiServer, obj: Object, version: int) -> None:
+    """Puts an object in the place of that version of it; a refusal raises."""
+    meta = {**obj["metadata"], "resourceVersion": str(version)}
+    path = f"{_path(server, obj)}/{meta['name']}"
+    await _write(server, "PUT", path, {**obj, "metadata": meta})
 
 
 def kind_of(server: ApiServer, api_version: str, name: str) -> Kind:
@@ -70,6 +69,22 @@ def kind_of(server: ApiServer, api_version: str, name: str) -> Kind:
     if kind is None:
         raise ConfigError(f"{name} of {api_version} is not served")
     return kind
+
+
+def _path(server: ApiServer, obj: Object) -> str:
+    """Where the objects of its kind are, in its namespace."""
+    kind = kind_of(server, obj["apiVersion"], obj["kind"])
+    root = f"/apis/{kind.api_version}" if kind.group else f"/api/{kind.version}"
+    namespace = obj["metadata"].get("namespace") or "default"
+    inside = f"/namespaces/{namespace}" if kind.namespaced else ""
+    return f"{root}{inside}/{kind.plural}"
+
+
+async def _write(server: ApiServer, method: str, path: str, obj: Object) -> None:
+    request = Request(method=method, path=path, body=msgspec.json.encode(obj))
+    answer = await server.serve(request)
+    if answer.code >= 300:
+        raise from_status(answer.code, answer.body, answer.headers)
 
 
 def _within(folder: Path) -> Iterator[Object]:

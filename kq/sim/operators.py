@@ -70,7 +70,7 @@ def chosen(names: Iterable[str]) -> list[Operator]:
     if ALL in wanted:
         wanted = dict.fromkeys(OPERATORS)
     if unknown := [each for each in wanted if each not in OPERATORS]:
-        known = ", ".join(OPERATORS)
+        known = ", ".join((*OPERATORS, ALL))
         raise ConfigError(f"no operator is called {', '.join(unknown)}; there are {known}")
     needed = {each for name in wanted for each in OPERATORS[name].needs}
     return [each for name, each in OPERATORS.items() if name in wanted or name in needed]
@@ -90,11 +90,24 @@ def operator_kinds(names: Iterable[str]) -> list[Object]:
 def extensions(names: Iterable[str]) -> tuple[str, ...]:
     """What kq has to be told to queue their kinds too, by the keys of `--enabled-extensions`."""
     served = {"jobs.batch", *_served(names)}
-    return tuple(
-        key
-        for key, make in INTEGRATIONS.items()
-        if any(f"{kind.plural}.{kind.group}" in served for kind in make(JobOptions()).kinds)
-    )
+    return tuple(key for key in INTEGRATIONS if not served.isdisjoint(kinds_of([key])))
+
+
+def kinds_of(keys: Iterable[str]) -> set[str]:
+    """The names of the kinds that keys of `--enabled-extensions` stand for."""
+    made = (INTEGRATIONS[key](JobOptions()) for key in keys)
+    return {f"{kind.plural}.{kind.group}" for each in made for kind in each.kinds}
+
+
+def serving(api_version: str, kind: str) -> str:
+    """The operator that has a kind; empty if none has."""
+    definitions = {each["metadata"]["name"]: each["spec"] for each in job_kinds()}
+    for name, operator in OPERATORS.items():
+        for spec in (definitions[each] for each in operator.kinds):
+            versions = [f"{spec['group']}/{each['name']}" for each in spec["versions"]]
+            if spec["names"]["kind"] == kind and api_version in versions:
+                return name
+    return ""
 
 
 def _served(names: Iterable[str]) -> set[str]:

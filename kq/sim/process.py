@@ -6,8 +6,12 @@ from contextlib import aclosing, suppress
 from types import TracebackType
 from typing import NoReturn
 
+from kq.errors import KqError
 from kq.kube.requests import Options, PreparedRequest
 from kq.kube.transport import Wire
+
+READY_SECONDS = 60.0
+POLL_SECONDS = 0.02
 
 Run = Callable[[asyncio.Event], Awaitable[None]]
 """Works until the event."""
@@ -71,6 +75,15 @@ class Process:
     def is_over(self) -> bool:
         """Whether it came to its end."""
         return self._task.done()
+
+    async def ready(self, holds: Callable[[], bool]) -> None:
+        """Returns when it is ready, or over: faults may kill it on its way."""
+        for _ in range(int(READY_SECONDS / POLL_SECONDS)):
+            if holds() or self.is_over:
+                return
+            await asyncio.sleep(POLL_SECONDS)
+        self.kill()
+        raise KqError(f"not ready within {READY_SECONDS:.0f} s")
 
     async def stop(self) -> None:
         """Asks it to end, and waits until it has; what it failed with raises here."""

@@ -18,7 +18,6 @@ from kq.app.process import Counted, before
 from kq.app.reviewing import Reviewing
 from kq.clock import Clocks
 from kq.core.kinds import Object
-from kq.errors import KqError
 from kq.kube.client import Client
 from kq.kube.connection import Connection
 from kq.kube.lane import Lane
@@ -33,9 +32,9 @@ from kq.sim.control.running import Running
 from kq.sim.faults import Faults
 from kq.sim.faultywire import FaultyWire
 from kq.sim.install import install, installation
-from kq.sim.loading import load
+from kq.sim.loading import Bereft, Loader, bereft
 from kq.sim.local import Answered, LocalCaller, LocalTransport
-from kq.sim.operators import operator_controllers, operator_kinds
+from kq.sim.operators import kinds_of, operator_controllers, operator_kinds
 from kq.sim.patience import Patient
 from kq.sim.process import Cord, Process
 from kq.webhook.http import Refusal
@@ -43,8 +42,6 @@ from kq.webhook.http import Refusal
 WEBHOOK = "koord-queue-webhook.koord-queue.svc:443"
 """Where the webhook configuration says that the webhook is."""
 HOOKS = "WebhookConfiguration"
-READY_SECONDS = 60.0
-POLL_SECONDS = 0.02
 
 _NOWHERE = Address("", 0)
 _ADDRESS = Connection(base_url="https://simulated")
@@ -71,6 +68,8 @@ class Terms:
     """Seconds that a request of kq takes in each direction."""
     history: int = 20_000
     """Events of one kind that the API server remembers."""
+    tracks_managers: bool = False
+    """Whether objects note who manages which of their fields, for server-side apply."""
 
 
 class Simulation:
@@ -100,22 +99,22 @@ class Simulation:
             clock=clock,
             random=random,
             caller=LocalCaller(self._answers),
-            tracks_managers=False,
+            tracks_managers=self.terms.tracks_managers,
             history=self.terms.history,
         )
+        queued = kinds_of(self.terms.settings.jobs.enabled) if self.terms.has_kq else ()
+        self.loader = Loader(self.server, waits=queued)
+        self.bereft: list[Bereft] = []
+        """What was loaded without its owners."""
         looking_after = operator_controllers(self.terms.operators)
         self.cluster = Running(self.server, [*controllers(self.terms.plays), *looking_after])
 
     async def __aenter__(self) -> Self:
-        self.cluster.start()
-        await self.server.start()
-        kinds = operator_kinds(self.terms.operators)
-        await install(self.server, [*kinds, *self._installed(), *self.terms.nodes])
-        with self.cluster.packing():
-            await load(self.server, self.terms.loaded)
-        if self.terms.has_kq:
-            await self.start_webhook()
-            await self.start_manager()
+        try:
+            await self._start()
+        except BaseException:
+            await self.__aexit__(None, None, None)
+            raise
         return self
 
     async def __aexit__(
@@ -127,6 +126,19 @@ class Simulation:
         await self.kill_manager()
         await self.kill_webhook()
         await self.cluster.stop()
+
+    async def _start(self) -> None:
+        self.cluster.start()
+        await self.server.start()
+        kinds = operator_kinds(self.terms.operators)
+        await install(self.server, [*kinds, *self._installed(), *self.terms.nodes])
+        with self.cluster.packing():
+            await self.loader.load(self.terms.loaded)
+            self.bereft = bereft(self.cluster.view)
+        if self.terms.has_kq:
+            await self.start_webhook()
+            await self.start_manager()
+        await self.loader.finish()
 
     def _installed(self) -> list[Object]:
         """What is made before kq starts; no webhook is named that never answers."""
@@ -158,7 +170,7 @@ class Simulation:
         )
         self.manager = Process("manager", manager.run, cord)
         synced = manager.checks()["synced"]
-        await _ready(self.manager, lambda: bool(synced()))
+        await self.manager.ready(lambda: bool(synced()))
 
     async def stop_manager(self) -> None:
         """Ends the manager as a SIGTERM does."""
@@ -184,9 +196,9 @@ class Simulation:
             counted=Counted(metrics.client),
             clock=self._clock,
         )
-        process = Process("webhook", lambda stop: _until(stop, reviewing), cord)
-        await _ready(process, lambda: reviewing.synced)
-        self.webhook, self._answers[WEBHOOK] = process, _answering(reviewing)
+        self.webhook = Process("webhook", lambda stop: _until(stop, reviewing), cord)
+        await self.webhook.ready(lambda: reviewing.synced)
+        self._answers[WEBHOOK] = _answering(reviewing)
 
     async def kill_webhook(self) -> None:
         """Ends the webhook; until it is started again nobody answers reviews."""
@@ -230,16 +242,6 @@ def _answering(reviewing: Reviewing) -> Answered:
         return 200, answered
 
     return answer
-
-
-async def _ready(process: Process, holds: Callable[[], bool]) -> None:
-    """Returns when it is ready, or over: faults may kill it on its way."""
-    for _ in range(int(READY_SECONDS / POLL_SECONDS)):
-        if holds() or process.is_over:
-            return
-        await asyncio.sleep(POLL_SECONDS)
-    process.kill()
-    raise KqError(f"not ready within {READY_SECONDS:.0f} s")
 
 
 def _metrics() -> Metrics:

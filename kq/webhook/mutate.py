@@ -9,6 +9,8 @@ from kq.core import codec, keys, messages
 from kq.core.kinds import Object
 from kq.core.model import JobView, PodSet
 from kq.core.patch import Operation, Patch, Path, escaped, patch_at
+from kq.core.priority import parse_int32
+from kq.decide.remarks import unreadable, wrong_priority
 from kq.decide.unitspec import suffix_of
 from kq.jobs.injected import injected
 from kq.jobs.integration import JobIntegration
@@ -69,6 +71,7 @@ def mutate(
         *_template_warnings(held.job, templates, label),
         *map(remarks.w2, foreign),
         *job.remarks,
+        *_unreadable(job),
         *_remarks(request, job, quota, settings),
     ]
     return review.patched(request.uid, _marked(held, templates, label, foreign, now), warnings)
@@ -233,6 +236,15 @@ def _keys_of_ours(annotations: Mapping[str, Any], *, bypassed_by: str | None) ->
     if keys.BYPASSED_BY in annotations and annotations[keys.BYPASSED_BY] != bypassed_by:
         foreign.append(keys.BYPASSED_BY)
     return foreign
+
+
+def _unreadable(job: JobView) -> Iterator[str]:
+    """What it says that cannot be read, and so counts as not said (spec 22.1)."""
+    priority = job.annotations.get(keys.PRIORITY)
+    if priority is not None and parse_int32(priority) is None:
+        yield wrong_priority(priority)
+    for _, text in unreadable(job):
+        yield text
 
 
 def _remarks(

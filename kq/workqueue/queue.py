@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Generic, Protocol
 
 from kq.errors import KqError
@@ -96,6 +96,11 @@ class WorkQueue(Generic[Item]):
             self._metrics.added()
         self._wake(len(self._state) - queued)
 
+    def feed(self, items: Iterable[Item]) -> None:
+        """Ask for work on all these whenever nothing else is queued; they are read one by one."""
+        self._state.feed(items)
+        self._wake(len(self._getters))
+
     def add_after(self, item: Item, delay: float) -> None:
         """Add the item in `delay` seconds; of several such times the earliest counts."""
         if self.shutting_down:
@@ -124,7 +129,7 @@ class WorkQueue(Generic[Item]):
 
         Items that were queued before the shut-down are still handed out.
         """
-        while not len(self._state):
+        while not len(self._state) and not self._drawn():
             if self.shutting_down:
                 raise QueueShutDown("the work queue is shut down and empty")
             await self._pushed()
@@ -171,6 +176,12 @@ class WorkQueue(Generic[Item]):
     def _ages(self) -> list[float]:
         # Metrics are read at any time, perhaps before the loop runs: then nothing is in process.
         return self._state.ages(self._now()) if self._state.is_processing else []
+
+    def _drawn(self) -> bool:
+        """Whether one of the items that were fed is queued now."""
+        for _ in range(self._state.draw(self._now())):
+            self._metrics.added()
+        return len(self._state) > 0
 
     async def _pushed(self) -> None:
         """Wait for the wake-up of one push."""

@@ -2,8 +2,8 @@
 
 import heapq
 from collections import deque
-from collections.abc import Hashable
-from itertools import count
+from collections.abc import Hashable, Iterable, Iterator
+from itertools import chain, count
 from typing import Generic, TypeVar
 
 Item = TypeVar("Item", bound=Hashable)
@@ -62,6 +62,7 @@ class QueueState(Generic[Item]):
         self._dirty_since: dict[Item, float] = {}
         self._processing_since: dict[Item, float] = {}
         self._waiting: Waiting[Item] = Waiting()
+        self._spare: Iterator[Item] = iter(())
 
     def __len__(self) -> int:
         """How many items are queued; those in process or waiting do not count."""
@@ -85,6 +86,20 @@ class QueueState(Generic[Item]):
         """Ask for work on the item from `ready_at` on; an `add` before that does not cancel it."""
         if not self.shutting_down:
             self._waiting.put(item, ready_at)
+
+    def feed(self, items: Iterable[Item]) -> None:
+        """Keep items for when nothing else is queued; they are read only as they are drawn."""
+        if not self.shutting_down:
+            self._spare = chain(self._spare, items)
+
+    def draw(self, now: float) -> int:
+        """Queue the next of the items that were fed; how many of them were not yet dirty."""
+        added = 0
+        for item in self._spare:
+            added += self.add(item, now)  # one that is in process is queued at its `done`
+            if len(self):
+                break
+        return added
 
     def next_ready_at(self) -> float | None:
         """When the first waiting item becomes ready; None if nothing waits."""
@@ -114,6 +129,7 @@ class QueueState(Generic[Item]):
         return [now - since for since in self._processing_since.values()]
 
     def shut_down(self) -> None:
-        """Take no more items and drop the waiting ones; queued ones can still be taken."""
+        """Take no more items and drop all but the queued ones, which can still be taken."""
         self.shutting_down = True
         self._waiting.clear()
+        self._spare = iter(())

@@ -66,8 +66,10 @@ class Stage:
         runs = fields.pop("runs", None)
         body = job(name, cpu=cpu, **{"suspend": True} | fields)
         body["status"] = status
+        pods = body["spec"]["template"].setdefault("metadata", {})
+        pods.setdefault("labels", {}).setdefault(keys.QUOTA_LABEL, quota)
         if runs is not None:
-            body["spec"]["template"]["metadata"] = {"annotations": {"run-for": str(runs)}}
+            pods["annotations"] = {"run-for": str(runs)}
         made = body["metadata"] | meta
         made["labels"] = {keys.QUOTA_LABEL: quota} | meta.get("labels", {})
         made["annotations"] = {keys.HAS_ENQUEUED: "true"} | meta.get("annotations", {})

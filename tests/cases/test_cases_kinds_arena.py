@@ -8,7 +8,19 @@ from typing import Any
 
 import pytest
 from arena_jobs import SENT, Object, Sent, listed, tf_job
-from case_kinds import KINDS, SUSPEND, Kind, answer, held, integration, let_go, stored, unit_of
+from arena_others import CRON, ELASTIC, TURN, cron, elastic_job, owned_by, turn_of
+from case_kinds import (
+    KINDS,
+    SUSPEND,
+    Kind,
+    answer,
+    held,
+    integration,
+    is_untouched,
+    let_go,
+    stored,
+    unit_of,
+)
 
 from kq.core import keys
 from kq.core.podviews import pod_decoder
@@ -16,7 +28,7 @@ from kq.decide.kin import maker_of, owner_of, pod_owners
 from kq.jobs.queuing import dequeued_patch, waiting_patch
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
-of_every_command = pytest.mark.parametrize("sent", SENT, ids=lambda sent: sent.command)
+of_every_command = pytest.mark.parametrize("sent", [*SENT, TURN], ids=lambda sent: sent.command)
 
 
 def kind_of(job: Object) -> Kind:
@@ -44,7 +56,8 @@ def test_what_arena_sends_is_held_and_nothing_else_of_it_changes(sent: Sent) -> 
     done = stored(kind, sent.job)
     assert done == expected
     assert done["metadata"]["labels"].items() >= sent.job["metadata"]["labels"].items()
-    assert "ownerReferences" not in done["metadata"]
+    owners = sent.job["metadata"].get("ownerReferences")
+    assert done["metadata"].get("ownerReferences") == owners
     assert "finalizers" not in done["metadata"]
 
 
@@ -152,6 +165,57 @@ def test_its_list_goes_by_what_is_true() -> None:
     assert {each: listed(said(*each)) for each in table} == table
     pending: list[Any] = [{"status": {"phase": "Pending"}}]
     assert listed(said(("Running", "True")), pending) == "PENDING"
+
+
+# -- what is no job of ours
+
+UNQUEUED = {ELASTIC: elastic_job(), CRON: cron()}
+
+
+@pytest.mark.parametrize("listed", UNQUEUED, ids=lambda listed: listed[1])
+def test_elastic_jobs_and_crons_are_no_kinds_that_are_held(listed: tuple[str, str, str]) -> None:
+    """Spec 5.8, 8.1: also when somebody has the webhook asked about them, with --queue or not."""
+    api, name, plural = listed
+    kind = Kind(key="", api=api, kind=name, plural=plural, spec=dict)
+    assert (api, name) not in {(each.api, each.kind) for each in KINDS}
+    assert is_untouched(answer(kind, UNQUEUED[listed]))
+
+
+def test_a_job_that_an_elastic_job_makes_is_its_own_affair() -> None:
+    """Spec 5.6: of any kind, were there one; its pods are nobody's whom kq knows."""
+    whole = elastic_job()
+    for sent in SENT:
+        made = {
+            **sent.job,
+            "metadata": {**sent.job["metadata"], "ownerReferences": [owned_by(whole)]},
+        }
+        assert is_untouched(answer(kind_of(made), made)), sent.command
+    worker = whole["spec"]["etReplicaSpecs"]["worker"]["template"]
+    meta = {
+        **worker["metadata"],
+        "name": "j1-worker-0",
+        "namespace": "team-a",
+        "uid": "p",
+        "labels": {**worker["metadata"]["labels"], keys.QUOTA_LABEL: "team-a"},
+        "ownerReferences": [owned_by(whole)],
+    }
+    raw = json.dumps({**worker, "metadata": meta}).encode()
+    kinds = pod_owners([each.kind for each in KINDS])
+    assert pod_decoder(kinds, counts_foreign=False)(raw) is None
+    seen = pod_decoder(kinds, counts_foreign=True)(raw)
+    assert seen is not None
+    assert (seen.quota, owner_of(seen), maker_of(seen)) == ("team-a", "u-1", None)
+
+
+def test_each_turn_of_a_cron_has_a_unit_of_its_own() -> None:
+    """Spec 5.8."""
+    names = set()
+    for at in (1772334000, 1772420400):
+        made = turn_of(cron(), at=at)
+        unit = unit_of(kind_of(made), stored(kind_of(made), made))
+        names.add(unit["metadata"]["name"])
+        assert unit["spec"]["consumerRef"]["name"] == f"j1-{at}"
+    assert names == {"j1-1772334000-tf-qu", "j1-1772420400-tf-qu"}
 
 
 # -- what is not the job's

@@ -1,7 +1,7 @@
 """Definitions and webhooks of operators beside ours, in both orders: the same job comes of it.
 
-What the operators' webhooks fill in is written as those of JobSet 0.11 and Spark operator 2.5 do
-it; the definitions are the operators' own.
+What the operators' webhooks fill in is written as those of JobSet 0.11, Trainer 2.2 and Spark
+operator 2.5 do it; the definitions are the operators' own.
 """
 
 import copy
@@ -62,11 +62,22 @@ def of_spark(job: Job) -> Job:
     return job
 
 
+def of_trainer(job: Job) -> Job:
+    """It notes when a patch of the runtime was made, ours too if it comes after us."""
+    for each in job["spec"].get("runtimePatches") or ():
+        each["time"] = each.get("time") or "2026-03-01T12:00:00Z"
+    return job
+
+
 def of_nobody(job: Job) -> Job:
     return job
 
 
-WEBHOOKS: dict[str, Callable[[Job], Job]] = {"JobSet": of_job_set, "SparkApplication": of_spark}
+WEBHOOKS: dict[str, Callable[[Job], Job]] = {
+    "JobSet": of_job_set,
+    "TrainJob": of_trainer,
+    "SparkApplication": of_spark,
+}
 SPARSE: dict[str, Job] = {
     "SparkApplication": {"driver": {}, "executor": {}},
     "JobSet": {
@@ -102,7 +113,12 @@ def test_both_orders_give_the_same_job_and_the_same_unit(kind: Kind, switch: Any
 
 
 def without_marks(job: Job) -> Job:
-    """The job but for the time and the list of what was added, of which both orders are right."""
+    """The job but for times and the list of what was added, of which both orders are right."""
     marks = job["metadata"]["annotations"]
     kept = {key: each for key, each in marks.items() if key != "koord-queue/injected"}
-    return {**job, "metadata": {**job["metadata"], "annotations": kept}, "status": {}}
+    done = copy.deepcopy(
+        {**job, "metadata": {**job["metadata"], "annotations": kept}, "status": {}}
+    )
+    for each in done["spec"].get("runtimePatches") or ():
+        each.pop("time", None)
+    return done

@@ -18,7 +18,7 @@ from kq.cli import demo as module
 from kq.show.cast import ROLES, Cast, cast_of
 
 DEMO = (sys.executable, "-m", "kq", "demo")
-SECONDS = 60.0
+SECONDS = 100.0
 ESCAPE = "\x1b"
 
 
@@ -67,21 +67,23 @@ def read(terminal: int) -> bytes:
         return b""
 
 
+@pytest.mark.timeout(2 * SECONDS)
 def test_a_seed_gives_the_same_text_each_time() -> None:
-    first = in_a_pipe("--jobs", "12", "--seed", "3", PYTHONHASHSEED="1")
-    again = in_a_pipe("--jobs", "12", "--seed", "3", PYTHONHASHSEED="2")
+    first = in_a_pipe("--jobs", "14", "--seed", "3", PYTHONHASHSEED="1")
+    again = in_a_pipe("--jobs", "14", "--seed", "3", PYTHONHASHSEED="2")
     assert first == again
-    assert "12 of 12 jobs finished, each ran once" in first
+    assert "All 14 jobs finished, each once" in first
     assert ESCAPE not in first
     assert max(map(len, first.splitlines())) <= module.OFF_TERMINAL_WIDTH
 
 
+@pytest.mark.timeout(2 * SECONDS)
 def test_a_terminal_gets_colours_unless_they_are_not_wanted() -> None:
     flags = ("--jobs", "1", "--speed", "1000")
     in_colour, plain = on_a_terminal(*flags), on_a_terminal(*flags, NO_COLOR="1")
     assert ESCAPE in in_colour
     assert ESCAPE not in plain
-    assert " resnet  finished " in plain
+    assert "resnet finished" in plain
 
 
 def test_a_flag_takes_the_colours_too(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -91,9 +93,10 @@ def test_a_flag_takes_the_colours_too(monkeypatch: pytest.MonkeyPatch) -> None:
     assert module.console_of(plain=True).color_system is None
 
 
-def test_ctrl_c_ends_it_in_one_line() -> None:
+@pytest.mark.parametrize("moment", ["4 guaranteed", "preempted", "manager is back"])
+def test_ctrl_c_ends_it_in_one_line(moment: str) -> None:
     with subprocess.Popen(
-        [*DEMO, "--speed", "1"],
+        [*DEMO, "--speed", "100"],
         env=environment(),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -103,7 +106,7 @@ def test_ctrl_c_ends_it_in_one_line() -> None:
     ) as process:
         assert process.stdout is not None
         for line in process.stdout:
-            if "starts" in line:
+            if moment in line:
                 break
         process.send_signal(signal.SIGINT)
         rest, _ = process.communicate(timeout=SECONDS)

@@ -8,8 +8,8 @@ import click
 import pytest
 
 from kq import __version__
-from kq.cli import main as module
-from kq.cli.main import COMMANDS
+from kq.cli import commands as module
+from kq.cli.commands import COMMANDS
 from kq.errors import ConfigError, KqError
 
 HEAVY = ("aiohttp", "kubernetes_asyncio", "cryptography", "yaml", "prometheus_client")
@@ -50,6 +50,53 @@ def test_wrong_use_is_one_line_and_exit_code_2(kq_main: Any, arguments: list[str
     assert code == 2
     assert out == ""
     assert len(err.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "asks"),
+    [
+        ("nope", "kq --help"),
+        ("--nope", "kq --help"),
+        ("manager --nope", "kq manager --help"),
+        ("certs issue", "kq certs issue --help"),
+        ("certs isue", "kq certs --help"),
+    ],
+)
+def test_wrong_use_says_where_the_right_one_stands(kq_main: Any, arguments: str, asks: str) -> None:
+    code, _, err = kq_main(*arguments.split())
+    assert code == 2
+    assert err.endswith(f" (see {asks})\n")
+
+
+@pytest.mark.parametrize("arguments", ["", "certs"])
+def test_without_a_command_there_is_help_in_its_lines(kq_main: Any, arguments: str) -> None:
+    code, out, err = kq_main(*arguments.split())
+    assert (code, out) == (2, "")
+    assert err.startswith("Usage: kq")
+    assert "\nCommands:\n" in err
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS))
+def test_every_flag_that_is_shown_says_what_it_is(name: str) -> None:
+    command = module.kq.get_command(click.Context(module.kq), name)
+    assert command is not None
+    parts = list(command.commands.values()) if isinstance(command, click.Group) else []
+    for part in [command, *parts]:
+        shown = [each for each in part.params if isinstance(each, click.Option) and not each.hidden]
+        assert [each.name for each in shown if not each.help] == []
+    assert [part.name for part in parts if "..." in part.get_short_help_str(60)] == []
+
+
+def test_ctrl_c_is_one_line_wherever_it_falls(
+    kq_main: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @click.command()
+    def broken_off() -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module.LazyGroup, "get_command", lambda *_: broken_off)
+    code, out, err = kq_main("version")
+    assert (code, out, err.split("\n")) == (130, "", ["", "kq: interrupted", ""])
 
 
 @pytest.mark.parametrize(

@@ -263,18 +263,19 @@ def test_what_is_wrong_is_one_line_and_exit_code_2(
     code, out, err = kq_main("manager", "--check-config", "--config", str(file), *flags)
     assert (code, out) == (2, "")
     assert expected in err
+    assert (flags[0] if flags else f"{file}: ") in err.replace(" is no YAML", ": ")
     assert len(err.splitlines()) == 1
 
 
 def test_a_file_that_is_not_there_is_told(kq_main: Any, tmp_path: Path) -> None:
     code, _, err = kq_main("manager", "--check-config", "--config", str(tmp_path / "none"))
-    assert (code, "cannot be read" in err, len(err.splitlines())) == (2, True, 1)
+    assert (code, "cannot be read: No such file" in err, len(err.splitlines())) == (2, True, 1)
 
 
 def test_a_file_that_is_no_text_is_told(kq_main: Any, file: Path) -> None:
     file.write_bytes(b"\xff\xfe")
     code, _, err = kq_main("manager", "--check-config", "--config", str(file))
-    assert (code, "cannot be read" in err, len(err.splitlines())) == (2, True, 1)
+    assert (code, "is no text in UTF-8" in err, len(err.splitlines())) == (2, True, 1)
 
 
 def test_an_unknown_quota_plugin_of_the_environment_is_told() -> None:

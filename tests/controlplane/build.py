@@ -1,6 +1,5 @@
 """From a go.mod with tool lines to a folder of binaries: built once, kept outside the tree."""
 
-import fcntl
 import hashlib
 import json
 import os
@@ -8,12 +7,11 @@ import re
 import shutil
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from pathlib import Path
 
-from controlplane import edits, leash, toolchain
+from controlplane import edits, leash, lock, toolchain
 from controlplane.edits import Edit
 from controlplane.errors import BuildError
 
@@ -112,7 +110,7 @@ def ensure_binaries(module: Module, environ: Mapping[str, str], say: Say) -> Pat
     target = _target(module, environ)
     if not target.exists():
         target.parent.mkdir(parents=True, exist_ok=True)
-        with _locked(target.with_suffix(".lock"), say):
+        with lock.held(target.with_suffix(".lock"), "building", say):
             if not target.exists():
                 _build(module, target, environ, say)
     return target / "bin"
@@ -150,26 +148,6 @@ def source_folder(module: Module, path: str, environ: Mapping[str, str], say: Sa
         why = found.get("Error") or done.stderr.strip()
         raise BuildError(f"the files of {path} could not be had: {why}")
     return Path(found["Dir"])
-
-
-@contextmanager
-def _locked(path: Path, say: Say) -> Iterator[None]:
-    with path.open("w") as lock:
-        started = spoke = time.monotonic()
-        while not _try_lock(lock.fileno()):
-            if spoke == started or time.monotonic() - spoke > HEARTBEAT_SECONDS:
-                spoke = time.monotonic()
-                say(f"another process is building; waiting ({spoke - started:.0f} s)")
-            time.sleep(0.2)
-        yield
-
-
-def _try_lock(descriptor: int) -> bool:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 def _build(module: Module, target: Path, environ: Mapping[str, str], say: Say) -> None:

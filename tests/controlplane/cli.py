@@ -1,7 +1,6 @@
 """The command line: build the binaries, and keep a control plane up between commands."""
 
 import argparse
-import fcntl
 import os
 import re
 import shutil
@@ -12,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from controlplane import build, components, plane, processes
+from controlplane import build, components, lock, plane, processes
 from controlplane.cluster import Cluster
 from controlplane.errors import ControlPlaneError
 from controlplane.operators import OPERATORS, chosen, program
@@ -161,8 +160,7 @@ def _standing(name: str, environ: Mapping[str, str]) -> Iterator[_Standing]:
         raise ControlPlaneError(f"{name!r} is no name for a control plane: letters, digits, - _ .")
     home = build.cache_folder(environ) / "up"
     home.mkdir(parents=True, exist_ok=True)
-    with (home / f"{name}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with lock.held(home / f"{name}.lock", f"at work on {name}", tell):
         yield _Standing(name=name, folder=home / name)
 
 

@@ -9,6 +9,10 @@ class BuildError(ControlPlaneError):
     """The binaries could not be made."""
 
 
+class Blocked(ControlPlaneError):
+    """Another process has what is needed, and does not let go of it."""
+
+
 class StartError(ControlPlaneError):
     """The control plane did not come up."""
 

@@ -71,18 +71,23 @@ class Authority:
         names: tuple[x509.GeneralName, ...] = SERVER_NAMES,
         *,
         subject: str = "kube-apiserver",
+        key: PrivateKey | None = None,
     ) -> Pair:
         """A certificate to serve those names with."""
-        return self._issue(subject, None, x509.SubjectAlternativeName(names))
+        return self._issue(subject, None, x509.SubjectAlternativeName(names), key)
 
     def client(self, user: str, group: str | None = None) -> Pair:
         """A certificate to log in with as that user."""
         return self._issue(user, group, None)
 
     def _issue(
-        self, name: str, group: str | None, names: x509.SubjectAlternativeName | None
+        self,
+        name: str,
+        group: str | None,
+        names: x509.SubjectAlternativeName | None,
+        key: PrivateKey | None = None,
     ) -> Pair:
-        key = ec.generate_private_key(ec.SECP256R1())
+        key = key or ec.generate_private_key(ec.SECP256R1())
         attributes = [x509.NameAttribute(NameOID.COMMON_NAME, name)]
         if group:
             attributes.insert(0, x509.NameAttribute(NameOID.ORGANIZATION_NAME, group))
@@ -98,7 +103,7 @@ class Authority:
         certificate = builder.sign(self._key, hashes.SHA256())
         return Pair(
             certificate=certificate.public_bytes(serialization.Encoding.PEM),
-            key=_private_pem(key),
+            key=_private_pem(key, _form(key)),
         )
 
 
@@ -151,6 +156,13 @@ def _key_usage(*, signs_certificates: bool) -> x509.KeyUsage:
         encipher_only=False,
         decipher_only=False,
     )
+
+
+def _form(key: PrivateKey) -> serialization.PrivateFormat:
+    """Those who want a key of the old kind want it in the old form too."""
+    if isinstance(key, rsa.RSAPrivateKey):
+        return serialization.PrivateFormat.TraditionalOpenSSL
+    return serialization.PrivateFormat.PKCS8
 
 
 def _private_pem(

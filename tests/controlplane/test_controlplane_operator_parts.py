@@ -21,7 +21,14 @@ from controlplane.operators import (
 )
 from controlplane.operators.operator import Operator, Webhooks
 
-WEBHOOKS = Webhooks(folder="config", namespace="there", service="webhook", prefix="its-")
+WEBHOOKS = Webhooks(
+    folder="config",
+    namespace="there",
+    service="webhook",
+    prefix="its-",
+    unserved=frozenset({"two.example.com"}),
+    set_of={"one.example.com": {"objectSelector": {"matchLabels": {"of": "it"}}}},
+)
 RENDERED = """
 apiVersion: v1
 kind: Service
@@ -33,15 +40,22 @@ metadata: {name: mutating, labels: {a: b}}
 webhooks:
 - name: one.example.com
   clientConfig: {service: {name: other, namespace: elsewhere, path: /mutate}}
+- name: two.example.com
+  clientConfig: {service: {name: other, namespace: elsewhere, path: /nowhere}}
 """
 
 
-def test_a_webhook_configuration_calls_the_port_of_a_process() -> None:
+def test_a_webhook_configuration_calls_the_port_of_a_process_which_serves_it() -> None:
     [made] = manifests.configurations(RENDERED, WEBHOOKS, 1234, b"ca")
     assert made["metadata"] == {"name": "its-mutating"}
-    assert made["webhooks"][0]["clientConfig"] == {
-        "service": {"name": "webhook", "namespace": "there", "path": "/mutate", "port": 1234},
-        "caBundle": "Y2E=",
+    [webhook] = made["webhooks"]
+    assert webhook == {
+        "name": "one.example.com",
+        "clientConfig": {
+            "service": {"name": "webhook", "namespace": "there", "path": "/mutate", "port": 1234},
+            "caBundle": "Y2E=",
+        },
+        "objectSelector": {"matchLabels": {"of": "it"}},
     }
 
 
@@ -83,6 +97,7 @@ def test_one_certificate_serves_all_hosts_and_is_made_once(tmp_path: Path) -> No
     served.verify_directly_issued_by(authority)
     key = load_pem_private_key((folder / "ca.key").read_bytes(), None)
     assert isinstance(key, rsa.RSAPrivateKey)
+    assert b"BEGIN RSA " in (folder / "tls.key").read_bytes()
     before = (folder / "tls.crt").read_bytes()
     certificates.ensure(folder, ["c.there.svc"])
     assert (folder / "tls.crt").read_bytes() == before
@@ -154,3 +169,6 @@ def test_the_pods_of_a_spark_application_are_what_the_arguments_say() -> None:
     assert made["metadata"]["annotations"] == {"run-for": "forever"}
     [container] = made["spec"]["containers"]
     assert container["resources"] == {"requests": {"cpu": "2", "memory": "896Mi"}}
+    assert made["metadata"]["ownerReferences"][0]["uid"] == "1"
+    driver = spark_submit.pod("driver", "d", asked, selector="s")
+    assert driver["metadata"]["ownerReferences"] == []

@@ -1,7 +1,10 @@
 """Jobs of every operator are held by their suspend field, and run to their end without it."""
 
+import ssl
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass, field
+from http.client import HTTPSConnection
 
 import pytest
 
@@ -172,6 +175,30 @@ def test_the_webhook_of_an_operator_refuses_what_it_does_not_like(
 ) -> None:
     with pytest.raises(Refused, match=r'40[03] .* admission webhook ".*" denied the request'):
         control_plane.api("POST", path.format(namespace), refused)
+
+
+@pytest.mark.operators("ray")
+def test_of_the_webhooks_in_its_manifests_ray_serves_one(control_plane: Cluster) -> None:
+    """The others would refuse every job: a webhook that answers 404 has failed."""
+    listed = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+    made = control_plane.api("GET", f"{listed}/kuberay-validating-webhook-configuration")
+    [called] = [each["clientConfig"]["service"] for each in made["webhooks"]]
+    assert called["path"] == "/validate-ray-io-v1-raycluster"
+    answers = {
+        kind: answer_to(called["port"], f"/validate-ray-io-v1-{kind}")
+        for kind in ("raycluster", "rayjob", "rayservice")
+    }
+    assert answers == {"raycluster": 200, "rayjob": 404, "rayservice": 404}
+
+
+def answer_to(port: int, path: str) -> int:
+    """The status of what a webhook on loopback says to a request that is no review."""
+    # Its certificate is for the name of a Service.
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    with closing(HTTPSConnection("localhost", port, context=context, timeout=10)) as connection:
+        connection.request("POST", path, b"{}", {"Content-Type": "application/json"})
+        return connection.getresponse().status
 
 
 @pytest.mark.operators("ray")

@@ -8,8 +8,10 @@ from hypothesis import strategies as st
 
 from kq.core import messages
 from kq.core.messages import Reason, cut
+from kq.core.resources import firm
 
 CPU = ("cpu", 2500, 4000)
+FIRM_CPU = (firm("cpu"), 2500, 3000)
 MEMORY = ("memory", 1024**3, 8 * 1024**3)
 
 
@@ -29,6 +31,16 @@ MEMORY = ("memory", 1024**3, 8 * 1024**3)
             messages.m2("p", [CPU, ("nvidia.com/gpu", 8, 0)]),
             "cannot start: 2500m cpu requested, but max of quota p is 4; "
             "8 nvidia.com/gpu requested, but max of quota p is 0",
+        ),
+        (
+            messages.m1("a", "p", [CPU, FIRM_CPU]),
+            "waiting for quota p, ancestor of a: 2500m cpu requested, not enough free of 4; "
+            "2500m cpu requested, not enough free of min 3 for jobs that are not preemptible",
+        ),
+        (
+            messages.m2("p", [FIRM_CPU]),
+            "cannot start: 2500m cpu requested, "
+            "but min of quota p is 3 for jobs that are not preemptible",
         ),
         (
             messages.m3("team-a"),
@@ -74,6 +86,22 @@ MEMORY = ("memory", 1024**3, 8 * 1024**3)
         (messages.m19("a/j", "a/u"), "job a/j is already queued as a/u"),
         (messages.m21("a/j"), "job a/j does not exist"),
         (messages.m22("q"), "queue q is stopped"),
+        (
+            messages.over_quota("a/j", "q", [CPU, MEMORY]),
+            "a/j was scaled up, so quota q is above its max: 2500m cpu in use, max is 4; "
+            "1Gi memory in use, max is 8Gi; nothing starts there",
+        ),
+        (
+            messages.over_quota("a/j", "q", [FIRM_CPU]),
+            "a/j was scaled up, so quota q is above its min: 2500m cpu in use, "
+            "min is 3 for jobs that are not preemptible; none of those starts there",
+        ),
+        (
+            messages.over_quota("a/j", "q", [CPU, FIRM_CPU]),
+            "a/j was scaled up, so quota q is above its max and min: 2500m cpu in use, "
+            "max is 4; 2500m cpu in use, min is 3 for jobs that are not preemptible; "
+            "nothing starts there",
+        ),
         (messages.m24("a"), "already running when found, counted against quota a"),
         (
             messages.m25("TFJob"),

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kq.core.podrequests import pod_request
-from kq.core.podtemplate import canonical, slim_template
+from kq.core.podtemplate import bare_template, canonical, slim_template
 from kq.errors import QuantityError
 
 WHOLE = {
@@ -171,6 +171,52 @@ json = st.recursive(
 @given(st.dictionaries(st.sampled_from(["metadata", "spec"]), json))
 def test_any_template_can_be_made_slim(template):
     assert slim_template(slim_template(template)) == slim_template(template)
+
+
+fields = st.sampled_from(
+    [
+        "metadata",
+        "labels",
+        "annotations",
+        "spec",
+        "containers",
+        "initContainers",
+        "job-name",
+        "batch.kubernetes.io/x",
+        "name",
+        "command",
+        "resources",
+        "requests",
+        "overhead",
+        "volumes",
+        "ephemeral",
+        "ports",
+        "hostPort",
+        "cpu",
+    ]
+)
+shaped = st.recursive(
+    st.one_of(st.none(), st.integers(), st.text(max_size=2)),
+    lambda inner: st.one_of(st.lists(inner, max_size=2), st.dictionaries(fields, inner)),
+    max_leaves=12,
+)
+
+
+@given(st.one_of(st.just(WHOLE), st.dictionaries(fields, shaped)))
+def test_a_template_is_as_slim_as_ever_when_it_was_made_bare_before(template):
+    assert slim_template(bare_template(template)) == slim_template(template)
+
+
+def test_jobs_that_run_different_commands_have_the_same_bare_template():
+    def template(number):
+        container = {"name": "main", "image": "a", "command": [f"run {number}"]}
+        labels = {"app": "a", "job-name": f"j-{number}", "controller-uid": f"u-{number}"}
+        return {
+            "metadata": {"labels": labels, "creationTimestamp": None},
+            "spec": {"containers": [container], "terminationGracePeriodSeconds": number},
+        }
+
+    assert bare_template(template(1)) == bare_template(template(2))
 
 
 @given(st.dictionaries(st.text(max_size=3), st.dictionaries(st.text(max_size=3), st.integers())))

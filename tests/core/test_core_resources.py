@@ -6,8 +6,10 @@ from hypothesis import strategies as st
 
 from kq.core.resources import (
     ZERO,
+    FirmLimit,
     Resources,
     amount_of,
+    firm,
     format_amount,
     in_order,
     parse_exact,
@@ -203,4 +205,42 @@ def test_the_wire_lists_in_that_order():
         "cpu",
         "memory",
         "pods",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        pytest.param("cpu", [4000], id="named"),
+        pytest.param(firm("cpu"), [2000], id="named, firm"),
+        pytest.param("memory", [], id="not named: no limit"),
+        pytest.param(firm("memory"), [0], id="not named, firm: nothing of it"),
+        pytest.param(firm("nvidia.com/gpu"), [0], id="not named, firm, of others"),
+        pytest.param(firm("pods"), [], id="pods are no request"),
+        pytest.param(firm("koord-queue/max-jobs"), [], id="nor are jobs"),
+        pytest.param(firm("kube-queue/max-jobs"), [3], id="but where they are named"),
+    ],
+)
+def test_a_firm_limit_names_all_that_is_firm(name, expected):
+    """Spec 11.13, 13.10: what min does not name is 0 of it."""
+    amounts = {"cpu": 4000, firm("cpu"): 2000, firm("kube-queue/max-jobs"): 3}
+    limit = FirmLimit(amounts)
+    assert [limit[each] for each in [name] if each in limit] == expected
+
+
+def test_a_limit_is_raised_by_what_it_names_or_not():
+    limit = FirmLimit({"cpu": 4000, firm("cpu"): 2000}).raised({"cpu": 1000, firm("memory"): GI})
+    assert dict(limit.items()) == {"cpu": 5000, firm("cpu"): 2000, firm("memory"): GI}
+    assert firm("pods") not in limit
+    assert Resources.of({"cpu": 4000}).raised({"cpu": 500}) == Resources.of({"cpu": 4500})
+
+
+def test_a_firm_amount_is_printed_in_the_unit_of_its_resource():
+    assert format_amount(firm("memory"), GI) == "1Gi"
+    assert format_amount(firm("cpu"), 500) == "500m"
+    assert in_order([firm("memory"), firm("cpu"), "cpu", "memory"]) == [
+        "cpu",
+        firm("cpu"),
+        "memory",
+        firm("memory"),
     ]

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kq.core.shared import share
+from kq.core.shared import share, shared_texts
 
 
 @given(st.dictionaries(st.text(max_size=3), st.text(max_size=3), max_size=3))
@@ -27,3 +27,40 @@ def test_a_shared_map_follows_nobody_and_changes_for_nobody():
     assert shared == {"a": "b"}
     with pytest.raises(TypeError):
         shared["a"] = "c"
+
+
+texts = st.dictionaries(st.text(max_size=3), st.text(max_size=3), max_size=4)
+
+
+@given(texts, texts)
+def test_texts_are_the_map_that_they_were_made_of(one, other):
+    made = shared_texts(one)
+    assert made == one
+    assert one == made
+    assert dict(made) == {**made} == one
+    assert len(made) == len(one)
+    assert [made[name] for name in made] == [one[name] for name in made]
+    assert all(made.get(name, "none") == one.get(name, "none") for name in {*one, *other})
+    assert all((name in made) == (name in one) for name in {*one, *other})
+    assert (made == shared_texts(other)) == (one == other)
+    assert made == shared_texts(dict(reversed(one.items())))
+    assert hash(made) == hash(shared_texts(dict(reversed(one.items()))))
+
+
+def test_a_text_that_is_not_there_is_a_key_error():
+    with pytest.raises(KeyError):
+        shared_texts({"a": "b"})["b"]
+
+
+def test_names_and_texts_of_two_maps_are_the_same_objects():
+    one, other = (shared_texts({"".join(("a", "b")): "".join(("c", "d"))}) for _ in range(2))
+    assert next(iter(one)) is next(iter(other))
+    assert one["ab"] is other["ab"]
+
+
+def test_a_time_is_shared_only_with_what_its_object_has_elsewhere():
+    time = "2026-03-02T09:00:00Z"
+    own = {time: time}
+    assert shared_texts({"at": "".join(time)}, own)["at"] is time
+    made = "2026-03-02T09:00:01Z"
+    assert shared_texts({"at": "".join(list(made))})["at"] is not share(made)

@@ -53,12 +53,44 @@ def test_pods_of_a_job_that_is_gone_count_until_they_are_gone():
 
 
 def test_pods_without_a_label_count_to_the_quota_of_their_unit_when_that_is_gone():
-    """Nobody labels the pods of a TrainJob (spec 8.21)."""
+    """Those of a TrainJob whose runtime could not be patched have none."""
     leftover = pod(job="a", cpu=4, quota="")
     known = waiting_book(job_view("a"), unit("a", cpu=4, phase=Phase.RUNNING), leftover)
     known.lost(unit("a"))
     known.lost(JOB)
     assert cpu_used(known) == 4000
+    known.lost(leftover)
+    assert cpu_used(known) == 0
+
+
+def test_pods_that_a_moved_job_left_behind_count_to_the_quota_of_its_run():
+    """Whatever their label says: they got it when their job was submitted to another quota."""
+    leftover = pod(job="a", cpu=4, quota="other")
+    closed = quota(cpu=4, annotations={keys.ALLOWED_NAMESPACES: ""})
+    job, held = job_view("a"), unit("a", cpu=4, phase=Phase.RUNNING)
+    views = [queue(), queue("other"), job, held, leftover]
+    known = book(quota(cpu=4), quota("other"), views=views)
+    known.set_quotas(quotas(closed, quota("other")), structure_changed=True)
+    known.lost(held)
+    known.lost(job)
+    assert cpu_used(known) == 4000
+    known.lost(leftover)
+    assert cpu_used(known) == 0
+
+
+@pytest.mark.parametrize(
+    ("marks", "used"),
+    [
+        pytest.param({keys.DEQUEUE_TIMESTAMP: ""}, 4000, id="let go and stopped"),
+        pytest.param({keys.DEQUEUE_TIMESTAMPS[1]: ""}, 4000, id="likewise, in another spelling"),
+        pytest.param({}, 0, id="never let go"),
+    ],
+)
+def test_ending_pods_of_a_stopped_job_count_if_its_unit_is_lost(marks, used):
+    """Its owner had held it himself, so the webhook has left no mark on it."""
+    leftover = pod(job="a", cpu=4)
+    known = book(quota(cpu=4), views=[queue(), job_view("a", annotations=marks), leftover])
+    assert cpu_used(known) == used
     known.lost(leftover)
     assert cpu_used(known) == 0
 

@@ -2,7 +2,7 @@
 
 import pytest
 from books import B, cpu_used, waiting_book
-from builders import NOW, at, changed, job_view, pod, unit
+from builders import NOW, at, book, changed, job_view, namespace, pod, queue, quota, quotas, unit
 
 from kq.core import keys
 from kq.core.kinds import ResourceKind
@@ -49,6 +49,25 @@ def test_the_unit_made_again_is_not_counted_beside_the_claim():
 def test_live_pods_and_the_claim_are_counted_once():
     known = running_book(RUNS, pod(job="a"))
     known.lost(HELD)
+    assert cpu_used(known) == 1000
+
+
+def test_a_claim_without_pods_and_unit_counts_from_the_start():
+    known = book()
+    known.gather()
+    for view in (queue(), namespace(), RUNS):
+        known.saw(view)
+    for _ in known.settle(quotas(quota(cpu=1))):
+        pass
+    assert cpu_used(known) == 1000
+
+
+def test_a_claim_moves_with_the_quota_of_its_namespace():
+    known = running_book(changed(RUNS, labels={}))
+    known.lost(HELD)
+    assert cpu_used(known) == 0
+    mapped = quota(cpu=1, namespaces=("team-a",))
+    known.set_quotas(quotas(mapped), structure_changed=True)
     assert cpu_used(known) == 1000
 
 

@@ -68,7 +68,7 @@ def test_a_job_that_defies_its_hold_cannot_be_stopped_by_it():
     now = situation(job_view(), defied, pods=LIVE)
     assert kinds(now) == [PatchStatus, TellJob]
     assert conditions(now)[MARK] == ("False", "NotEvictable")
-    mark = Condition(MARK, False, "NotEvictable", "told")
+    mark = Condition(MARK, False, "NotEvictable", event(now)[2])
     again = msgspec.structs.replace(defied, conditions=(*told, mark), pods_running=1)
     assert plan_job(situation(job_view(), again, pods=LIVE)) == []
 
@@ -130,14 +130,33 @@ def test_once_its_pods_are_gone_it_is_queued_at_its_old_place():
 # -- kinds that suspension does not stop (spec 13.15)
 
 
+def unstoppable(**fields):
+    return situation(running_job(evictable=False), unit(**RUNS, **fields), pods=LIVE)
+
+
 def test_a_job_that_cannot_be_stopped_goes_on_and_is_told_once():
-    now = situation(running_job(evictable=False), unit(**RUNS, active=False), pods=LIVE)
+    now = unstoppable(active=False)
     assert kinds(now) == [PatchStatus, TellJob]
     assert conditions(now)[MARK] == ("False", "NotEvictable")
-    assert event(now)[1] == "NotEvictable"
-    told = Condition(MARK, False, "NotEvictable", "told")
-    again = unit(**RUNS, active=False, conditions=(told,), pods_running=1)
-    assert plan_job(situation(running_job(evictable=False), again, pods=LIVE)) == []
+    text = event(now)[2]
+    assert event(now)[:2] == (True, "NotEvictable")
+    told = {"conditions": (Condition(MARK, False, "NotEvictable", text),), "pods_running": 1}
+    for message in (text, messages.M26):
+        assert plan_job(unstoppable(active=False, message=message, **told)) == []
+
+
+def test_its_unit_says_so_for_as_long_as_it_should_stop():
+    text = status(unstoppable(active=False))["message"]
+    cause = "Evicted because the queue unit is deactivated"
+    assert text == f"Job cannot be stopped while it runs ({cause}): it runs on, and counts"
+    told = {"conditions": (Condition(MARK, False, "NotEvictable", text),), "pods_running": 1}
+    found = status(unstoppable(message=text, **told))
+    assert found["message"] == messages.S8
+    assert conditions(unstoppable(message=text, **told)) == {MARK: ("False", "QuotaReserved")}
+    assert "message" not in status(unstoppable(message=messages.M26, **told))
+    over = (Condition(MARK, False, "QuotaReserved", ""),)
+    assert plan_job(unstoppable(conditions=over, pods_running=1)) == []
+    assert status(unstoppable(active=False, conditions=over))["message"] == text
 
 
 def test_a_job_that_slipped_through_and_cannot_be_stopped_is_counted():

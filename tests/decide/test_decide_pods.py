@@ -90,6 +90,13 @@ def test_facts_of_the_pods_as_a_whole():
     assert len(list(group.pods)) == 2
 
 
+def test_what_a_unit_was_charged_to_goes_before_what_pods_say():
+    group = PodGroup()
+    group.put(pod(quota="other"))
+    group.charged = "team-a"
+    assert group.quota == "team-a"
+
+
 def test_ended_pods_name_no_quota():
     group = PodGroup()
     group.put(pod(phase="Succeeded"))

@@ -6,7 +6,8 @@ from plans import LIVE, RUNNING, kinds, status
 
 from kq.core import keys
 from kq.core.priority import DerivedPriority
-from kq.decide.actions import PatchStatus
+from kq.decide.actions import PatchStatus, TellJob
+from kq.decide.plan import plan_job
 from kq.decide.standing import Candidate, JobFacts, Surroundings, standing_of
 
 PRIORITY = f"{keys.PRIORITY} is high, not a whole number (int32)"
@@ -77,3 +78,41 @@ def test_it_keeps_nobody_waiting():
     around = Surroundings(quotas=quotas(quota()), queues={"team-a": queue()}, namespaces={})
     found = standing_of(unit(conditions=(WRONG,)), JobFacts(), around)
     assert found == Candidate("team-a", "team-a")
+
+
+# -- labels (spec 11.13)
+
+
+def labelled(known=(), copied=True, **labels):
+    mine = unit(labels={**unit().labels, **(labels if copied else {})}, conditions=known)
+    return situation(job_view(labels={**unit().labels, **labels}), mine)
+
+
+@pytest.mark.parametrize("key", keys.PREEMPTIBLE_LABELS)
+def test_whether_it_is_preemptible_is_to_be_readable(key):
+    text = f"{key} is no, not true or false"
+    (found,) = status(labelled(**{key: "no"}))["conditions"]
+    assert (found["status"], found["reason"], found["message"]) == ("False", "InvalidLabel", text)
+    told = [
+        each for each in plan_job(labelled(copied=False, **{key: "no"})) if TellJob is type(each)
+    ]
+    assert [(each.warning, each.reason, each.message) for each in told] == [
+        (True, "InvalidLabel", text)
+    ]
+    for good in ("true", "FALSE", ""):
+        assert kinds(labelled(**{key: good})) == []
+
+
+def test_only_the_spelling_that_counts_has_to_be_readable():
+    first, second = keys.PREEMPTIBLE_LABELS
+    assert kinds(labelled(**{first: "true", second: "no"})) == []
+
+
+def test_an_annotation_beside_it_gives_the_condition_its_reason():
+    first = keys.PREEMPTIBLE_LABELS[0]
+    marks = {keys.ACTIVE: "maybe"}
+    mine = unit(labels={**unit().labels, first: "no"}, annotations={**unit().annotations, **marks})
+    job = job_view(labels={**unit().labels, first: "no"}, annotations=marks)
+    (found,) = status(situation(job, mine))["conditions"]
+    assert found["reason"] == "InvalidAnnotation"
+    assert found["message"] == f"{ACTIVE}; {first} is no, not true or false"

@@ -8,14 +8,13 @@ from builders import NOW, amounts, at, unit
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kq.core.keys import PREEMPTIBLE_LABELS
+from kq.core.keys import PREEMPTIBLE_LABELS, is_preemptible
 from kq.core.plugins import Level
 from kq.core.resources import ZERO
 from kq.decide.reclaim import Reclaim, reclaimed
 from kq.decide.victims import (
     Claimant,
     Holder,
-    is_preemptible,
     lacking,
     preempted,
     protected_until,
@@ -333,7 +332,7 @@ def test_what_is_not_short_stays_at_its_min_too(memory, expected):
 )
 def test_a_label_protects_from_preemption(labels, default, expected):
     """Spec 11.13."""
-    assert is_preemptible(unit(labels=labels), default) is expected
+    assert is_preemptible(labels, default) is expected
 
 
 def test_a_grant_is_safe_for_a_time():

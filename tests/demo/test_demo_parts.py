@@ -61,6 +61,20 @@ def test_the_second_starts_after_the_first() -> None:
     assert story.second_starts(seen(ENDED, STARTS))
 
 
+@pytest.mark.parametrize(
+    ("second", "over"),
+    [
+        pytest.param(entry(story.SECOND, "Running", job="Running"), False, id="it runs"),
+        pytest.param(
+            entry(story.SECOND, "Running", job="Complete"), False, id="its unit is behind"
+        ),
+        pytest.param(entry(story.SECOND, "Succeed", job="Complete"), True, id="both say so"),
+    ],
+)
+def test_a_round_is_over_when_jobs_and_units_say_so(second: Entry, over: bool) -> None:
+    assert seen(ENDED, second).all_complete is over
+
+
 def test_usage_is_that_of_units_with_quota() -> None:
     assert [seen(RUNS, WAITS).used, seen(ENDED, STARTS).used, seen(ENDED, ENDED).used] == [4, 4, 0]
 

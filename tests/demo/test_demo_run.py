@@ -57,6 +57,13 @@ def output_until(process: subprocess.Popen[str], text: str) -> str:
     return "".join(lines)
 
 
+def last_changes(output: str) -> list[str]:
+    """The last that is told of the queue in each round, without the time."""
+    rounds = output.split("\nRound ")[1:]
+    told = [re.findall(r"^ +\d+\.\d s  (cpu .*)$", each, re.MULTILINE) for each in rounds]
+    return [changes[-1] for changes in told]
+
+
 def pids(output: str) -> dict[str, int]:
     """The processes that it says it started."""
     found = re.findall(r"^  (\S+(?: \S+)*) +pid (\d+) ", output, re.MULTILINE)
@@ -71,11 +78,14 @@ def running(some: Sequence[int]) -> list[int]:
 @pytest.mark.usefixtures("binaries")
 def test_two_jobs_take_turns_twice_and_nothing_is_left(tmp_path: Path) -> None:
     with demo(tmp_path) as process:
-        output, _ = process.communicate(timeout=90)
+        output, _ = process.communicate(timeout=110)
     assert process.returncode == 0, output
     for point in ("my-job-blocked  Enqueued", "my-job-blocked  Running", "job Complete"):
         assert output.count(point) >= 2, output
     assert output.count(WAITS) >= 4, output
+    assert last_changes(output) == 2 * [
+        "cpu 0/4  my-job-blocked  Succeed   job Complete   Succeeded"
+    ]
     assert "All jobs are complete, everything is ended and removed" in output
     assert pids(output).keys() == PROCESSES
     assert running([*pids(output).values()]) == []
@@ -88,7 +98,7 @@ def test_a_manager_that_does_not_start_ends_the_demo_and_its_log_is_named(tmp_pa
     broken.mkdir()
     (broken / "sitecustomize.py").write_text(BROKEN_MANAGER)
     with demo(tmp_path, broken) as process:
-        output, _ = process.communicate(timeout=90)
+        output, _ = process.communicate(timeout=110)
     assert process.returncode == 1, output
     log = re.search(r"kq manager ended with exit code 1; .* its log (\S+):", output)
     assert log is not None, output

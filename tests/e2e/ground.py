@@ -81,7 +81,7 @@ class Ground(Protocol):
         """One object as soon as the condition holds for it."""
         ...
 
-    def until(self, holds: Callable[[], Any], what: str) -> Any:
+    def until(self, holds: Callable[[], Any], what: str, seconds: float = WAIT_SECONDS) -> Any:
         """What `holds` answers as soon as that counts as true."""
         ...
 
@@ -143,11 +143,11 @@ class ClusterGround:
     def wait(self, kind: ResourceKind, namespace: str, name: str, condition: Condition) -> Object:
         return self.cluster.wait(path(kind, namespace, name), condition, seconds=WAIT_SECONDS)
 
-    def until(self, holds: Callable[[], Any], what: str) -> Any:
-        deadline = time.monotonic() + WAIT_SECONDS
+    def until(self, holds: Callable[[], Any], what: str, seconds: float = WAIT_SECONDS) -> Any:
+        deadline = time.monotonic() + seconds
         while not (answer := holds()):
             if time.monotonic() > deadline:
-                raise AssertionError(f"not within {WAIT_SECONDS:.0f} s: {what}")
+                raise AssertionError(f"not within {seconds:.0f} s: {what}")
             time.sleep(POLL_SECONDS)
         return answer
 

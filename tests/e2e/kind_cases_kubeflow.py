@@ -112,6 +112,7 @@ TRAIN_JOB = KindCase(
     is_noticed=has("Suspended"),
     is_ended=has("Complete"),
     suspension={"spec": {"suspend": True}},
+    set_by_us=(("spec", "suspend"), ("spec", "runtimePatches")),
     needs=training_runtime,
 )
 TF_JOB = training("TFJob", "-tf-qu")

@@ -7,7 +7,7 @@ again under its name while kq looked on is in test_e2e_life.py.
 from bad_input import contained, good_job, refusals, told, wait_told
 from controlplane.kq import Kq
 from ground import Object
-from reading import is_suspended
+from reading import conditions_of, is_suspended, reason_of
 from world import World
 
 from kq.core import keys
@@ -140,6 +140,20 @@ def test_whether_a_job_is_active_is_not_changed_by_a_word_for_neither(world: Wor
     world.annotate_job("paused", {keys.ACTIVE: "true"})
     world.wait_complete(good, "paused")
     assert told(world, "paused", "InvalidAnnotation") == [wrong]
+
+
+def test_whether_a_job_is_preemptible_is_not_said_by_a_word_for_neither(world: World) -> None:
+    a = world.quota("a", cpu=2)
+    label = keys.PREEMPTIBLE_LABELS[0]
+    wrong = f"{label} is no, not true or false"
+    body = world.manifest("odd", a, cpu=1, run_for="0s")
+    body["metadata"]["labels"][label] = "no"
+    assert f"Warning: {wrong}\n" in world.submit(body)
+    wait_told(world, "odd", "InvalidLabel", wrong)
+    unit = world.wait_unit("odd", lambda unit: reason_of(unit, "Configured") == "InvalidLabel")
+    assert wrong in [each["message"] for each in conditions_of(unit)]
+    world.wait_complete(good_job(world, a), "odd")
+    assert told(world, "odd", "InvalidLabel") == [wrong]
 
 
 def test_a_name_that_no_pod_set_can_have_makes_the_pod_set_main(world: World) -> None:

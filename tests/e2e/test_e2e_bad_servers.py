@@ -14,10 +14,11 @@ from pathlib import Path
 
 import pytest
 from bad_input import good_job, refusal, told, wait_told
+from controlplane.errors import Refused
 from controlplane.kq import CONFIGURATION, Kq
 from gate import KIND, Gate
 from ground import Object
-from reading import is_suspended
+from reading import is_suspended, message_of, reason_of
 from world import World
 
 from kq.core.kinds import JOB, NAMESPACE, QUEUE_UNIT, ResourceKind
@@ -71,32 +72,135 @@ def gated(world: World, folder: Path, operation: str, kind: ResourceKind) -> Ite
             world.ground.delete(KIND, "", name)
 
 
-def test_a_release_that_is_refused_is_tried_again_while_its_grant_counts(
+PASSING = sorted({*ERRORS} - {"invalid", "forbidden"})
+"""Answers that may be others a moment later."""
+
+
+def test_a_release_that_fails_is_tried_again_while_its_grant_counts(
     noisy_kq: Kq, world: World, tmp_path: Path
 ) -> None:
-    a = world.quota("a", cpu=len(ERRORS) + 1)
-    world.job("fills", a, cpu=len(ERRORS) + 1)
+    a = world.quota("a", cpu=len(PASSING) + 1)
+    world.job("fills", a, cpu=len(PASSING) + 1)
     world.wait_granted("fills")
-    world.submit(*(world.manifest(name, a, cpu=1) for name in ERRORS))
-    for name in ERRORS:
+    world.submit(*(world.manifest(name, a, cpu=1) for name in PASSING))
+    for name in PASSING:
         world.wait_phase(name, "Enqueued")
     with gated(world, tmp_path, "UPDATE", JOB) as gate:
         world.delete_job("fills")
-        world.wait_granted(*ERRORS)
+        world.wait_granted(*PASSING)
         world.job("wide", a, cpu=2)
-        world.wait_message("wide", f"waiting for quota {a}: 2 cpu requested, not enough free of 7")
+        world.wait_message("wide", f"waiting for quota {a}: 2 cpu requested, not enough free of 5")
         world.wait_complete(good_job(world, a))
-        for name in ERRORS:
+        for name in PASSING:
             world.wait_pods(name)
-    assert gate.refused == TIMES
-    assert {name: world.unit(name)["status"]["attempts"] for name in ERRORS} == dict.fromkeys(
-        ERRORS, 1
-    )
-    wait_told(world, "invalid", "ResumeFailed", f"the job was not changed: {denied(422)}")
-    wait_told(world, "forbidden", "ResumeFailed", f"the job was not changed: {denied(403)}")
-    for name in ("conflict", "busy", "broken", "overloaded"):
+    assert gate.refused == {name: TIMES[name] for name in PASSING}
+    attempts = {name: world.unit(name)["status"]["attempts"] for name in PASSING}
+    assert attempts == dict.fromkeys(PASSING, 1)
+    for name in PASSING:
         assert told(world, name, "ResumeFailed") == []
-    assert any("refused with 403" in line for line in noisy_kq.errors())
+    assert any("refused with 500" in line for line in noisy_kq.errors())
+
+
+@pytest.mark.parametrize("name", ["invalid", "forbidden"])
+@pytest.mark.usefixtures("noisy_kq")
+def test_a_release_that_is_denied_leaves_its_quota_to_others_and_comes_again(
+    world: World, tmp_path: Path, name: str
+) -> None:
+    a = world.quota("a", cpu=1)
+    with gated(world, tmp_path, "UPDATE", JOB) as gate:
+        world.job(name, a, cpu=1)
+        unit = world.wait_phase(name, "TimeoutBackoff")
+        begin = f"the API server refused to let job {world.namespace}/{name} start: "
+        assert message_of(unit).startswith(
+            f"{begin}{denied(ERRORS[name]['code'])}; correct the job"
+        )
+        wait_told(world, name, "ResumeFailed", message_of(unit))
+        world.wait_complete(good_job(world, a))
+        assert gate.refused[name] in (1, 2)  # the label of its pods may be a write of its own
+    world.ground.until(lambda: world.phase(name) == "Running", "it starts by itself", 90.0)
+
+
+POLICY = ResourceKind(
+    "admissionregistration.k8s.io",
+    "v1",
+    "ValidatingAdmissionPolicy",
+    "validatingadmissionpolicies",
+    False,
+)
+BINDING = ResourceKind(
+    POLICY.group,
+    POLICY.version,
+    f"{POLICY.kind}Binding",
+    "validatingadmissionpolicybindings",
+    False,
+)
+
+
+@contextmanager
+def unstoppable(world: World) -> Iterator[str]:
+    """A policy of the cluster by which no Job here may be suspended; its name."""
+    name, here = world.name_of("policy"), {"kubernetes.io/metadata.name": world.namespace}
+    rule = {
+        "apiGroups": ["batch"],
+        "apiVersions": ["v1"],
+        "operations": ["UPDATE"],
+        "resources": ["jobs"],
+    }
+    is_left = "object.spec.suspend != true || oldObject.spec.suspend == true"
+    spec = {
+        "matchConstraints": {"resourceRules": [rule]},
+        "validations": [{"expression": is_left, "message": "jobs here are not suspended"}],
+    }
+    bound = {
+        "policyName": name,
+        "validationActions": ["Deny"],
+        "matchResources": {"namespaceSelector": {"matchLabels": here}},
+    }
+    world.ground.create(POLICY, {"metadata": {"name": name}, "spec": spec})
+    world.ground.create(BINDING, {"metadata": {"name": name}, "spec": bound})
+    try:
+        yield name
+    finally:
+        world.ground.delete(BINDING, "", name)
+        world.ground.delete(POLICY, "", name)
+
+
+def is_in_force(world: World, quota: str) -> bool:
+    """Whether the API server acts by the policy; it takes a while to."""
+    body = world.manifest("probe", quota, cpu=1)
+    if world.seen_job("probe") is None:
+        world.submit(body)
+        world.wait_released("probe")
+    try:
+        world.change_job("probe", {"spec": {"suspend": True}})
+    except Refused:
+        return True
+    world.change_job("probe", {"spec": {"suspend": False}})
+    return False
+
+
+@pytest.mark.usefixtures("noisy_kq")
+def test_a_job_that_may_not_be_suspended_counts_and_is_evicted_once_it_may(world: World) -> None:
+    a, b = world.quota("a", cpu=1), world.quota("b", cpu=1)
+    world.job("first", a, cpu=1)
+    world.wait_phase("first", "Running")
+    with unstoppable(world) as policy:
+        world.ground.until(lambda: is_in_force(world, b), "the policy is in force")
+        world.change_unit("first", {"spec": {"active": False}})
+        begin = f"the API server refused to suspend job {world.namespace}/first: "
+        unit = world.wait_unit("first", lambda unit: message_of(unit).startswith(begin))
+        assert policy in message_of(unit)
+        assert "jobs here are not suspended; it runs on, and counts; " in message_of(unit)
+        assert reason_of(unit, "Evicted") == "Deactivated"
+        wait_told(world, "first", "NotEvictable", message_of(unit))
+        world.job("second", a, cpu=1)
+        world.wait_message(
+            "second", f"waiting for quota {a}: 1 cpu requested, not enough free of 1"
+        )
+        assert len(world.pods("first")) == 1
+    world.wait_pods("second")
+    assert is_suspended(world.wait_job("first", bool))
+    assert told(world, "first", "NotEvictable") == [message_of(unit)]
 
 
 @pytest.mark.parametrize(
@@ -117,8 +221,9 @@ def test_a_unit_that_is_refused_is_written_later_and_no_job_is_lost(
     assert gate.refused == TIMES
     for name in ERRORS:
         assert world.wait_phase(name, "Succeed")["status"]["attempts"] == 1
-        is_told = name == "invalid" and operation == "CREATE"
-        texts = [f"the queue unit was refused: {denied(422)}"] if is_told else []
+        is_told = name in ("invalid", "forbidden") and operation == "CREATE"
+        code = ERRORS[name]["code"]
+        texts = [f"the queue unit was refused: {denied(code)}"] if is_told else []
         assert sorted(set(told(world, name, "UnitRefused"))) == texts
 
 

@@ -8,9 +8,10 @@ from controlplane.errors import ControlPlaneError
 from controlplane.kq import Kq
 from ground import Change, Object
 from kind_cases import KindCase, Played, of_kinds
-from kind_cases_data import RAY_CLUSTER, RAY_JOB, ray_job, status_is
+from kind_cases_data import RAY_CLUSTER, RAY_JOB, ray_cluster, ray_job, status_is
 from kind_world import KindWorld, waiting_for
 from reading import is_suspended, phase_of, reason_of
+from webhook_orders import check_refused
 from world import World
 
 from kq.core.kinds import JOB, QUEUE_UNIT
@@ -41,6 +42,13 @@ def never_valid(name: str, played: Played) -> Object:
     job = ray_job(name, played)
     job["spec"]["activeDeadlineSeconds"] = -1
     return job
+
+
+def cluster_of_twins(name: str, played: Played) -> Object:
+    """A RayCluster with two groups of one name."""
+    job = ray_cluster(name, played)
+    [group] = job["spec"]["workerGroupSpecs"]
+    return {**job, "spec": {**job["spec"], "workerGroupSpecs": [group, group]}}
 
 
 def made_as(case: KindCase, manifest: Callable[[str, Played], Object]) -> list[KindCase]:
@@ -153,6 +161,11 @@ def test_a_cluster_that_a_person_suspends_frees_its_quota_and_stays_down(
     unit = world.wait_unit(jobs.unit("first"), lambda unit: phase_of(unit) == "Enqueued")
     assert unit["spec"]["active"] is False
     assert jobs.onlooker.faults(3) == []
+
+
+@of_kinds(made_as(RAY_CLUSTER, cluster_of_twins))
+def test_what_ray_refuses_leaves_nothing_in_the_queue(jobs: KindWorld) -> None:
+    check_refused(jobs, "first", "worker group names must be unique")
 
 
 def names_of(changes: list[Change], kind: object) -> set[str]:

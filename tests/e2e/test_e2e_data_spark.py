@@ -1,10 +1,14 @@
 """What is said of SparkApplications alone: drivers, executors, new runs (spec 8.19, 8.23)."""
 
+from dataclasses import replace
+
+from controlplane.cluster import Cluster
 from ground import Object
-from kind_cases import of_kinds
-from kind_cases_data import SPARK_APPLICATION
+from kind_cases import Played, of_kinds
+from kind_cases_data import SPARK_APPLICATION, spark_application
 from kind_world import KindWorld, waiting_for
 from reading import replicas_of
+from webhook_orders import check_both_orders, check_refused, denied
 from world import World
 
 from kq.core.kinds import POD
@@ -117,3 +121,24 @@ def test_a_changed_application_that_does_not_fit_any_more_is_queued_again(
     world.wait_event("first", "Evicted", SPARK_APPLICATION.kind)
     world.delete_job("other")
     world.ground.until(lambda: len(jobs.pods("first")) == 4, "it runs anew with one more")
+
+
+def sparse(name: str, played: Played) -> Object:
+    """A SparkApplication that leaves to its operator what the operator fills in."""
+    job = spark_application(name, played)
+    for part in (job["spec"], job["spec"]["driver"], job["spec"]["executor"]):
+        for field in ("mode", "restartPolicy", "cores", "memory"):
+            part.pop(field, None)
+    return job
+
+
+@of_kinds([replace(SPARK_APPLICATION, manifest=sparse)])
+def test_the_defaults_of_spark_and_our_hold_give_the_same_in_both_orders(
+    control_plane: Cluster, jobs: KindWorld
+) -> None:
+    check_both_orders(control_plane, jobs)
+
+
+@of_kinds([SPARK_APPLICATION])
+def test_what_spark_refuses_leaves_nothing_in_the_queue(jobs: KindWorld) -> None:
+    check_refused(jobs, "1st", denied("validate-sparkapplication.sparkoperator.k8s.io"))

@@ -4,6 +4,7 @@ from reading import is_suspended, message_of, phase_of, reason_of
 from world import World
 
 from kq.core import keys
+from kq.core.kinds import JOB, QUEUE_UNIT
 
 DRAIN = {"spec": {"stopPolicy": "HoldAndDrain"}}
 GO_ON = {"spec": {"stopPolicy": "None"}}
@@ -25,8 +26,9 @@ def test_a_drained_queue_takes_back_what_runs_and_goes_on_in_its_old_order(world
     assert reason_of(unit, "Evicted") == reason_of(unit, "QuotaReserved") == "QueueStopped"
     assert (message_of(unit), unit["status"]["admissions"]) == (stopped, [])
     assert is_suspended(world.wait_job("first", bool))
-    told = world.wait_event("first", "Evicted")
-    assert (told["message"], told.get("count", 1)) == (stopped, 1)
+    for kind in (JOB, QUEUE_UNIT):
+        told = world.wait_event("first", "Evicted", kind)
+        assert (told["message"], told.get("count", 1)) == (stopped, 1)
     world.wait_pods("beside")
     world.delete_job("beside")
     assert (world.phase("first"), world.phase("later")) == ("Enqueued", "Enqueued")

@@ -1,26 +1,22 @@
 """What is special about jobs of the training, MPI, JobSet and Trainer operators."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
-from controlplane import probes
 from controlplane.cluster import Cluster
-from controlplane.errors import Refused
 from controlplane.kq import Kq
-from ground import Object, path
-from kind_cases import of_kinds
-from kind_cases_kubeflow import JOB_SET, MPI_JOB, PYTORCH_JOB, TF_JOB, TRAIN_JOB
+from ground import Object
+from kind_cases import Played, of_kinds
+from kind_cases_kubeflow import JOB_SET, MPI_JOB, PYTORCH_JOB, TF_JOB, TRAIN_JOB, train_job
 from kind_world import KindWorld, waiting_for
 from reading import condition_of, conditions_of
+from webhook_orders import check_both_orders, check_refused, denied
 from world import World
 
 from kq.core import keys
-from kq.core.kinds import JOB, MUTATING_WEBHOOK, QUEUE_UNIT, ResourceKind
-
-THEIRS = "jobset-mutating-webhook-configuration"
-SECONDS = 30.0
+from kq.core.kinds import JOB, QUEUE_UNIT, ResourceKind
 
 
 def children(jobs: KindWorld, kinds: Sequence[ResourceKind]) -> list[Object]:
@@ -150,49 +146,33 @@ def test_a_job_that_started_without_the_webhook_is_held_and_runs_when_its_quota_
     assert condition_of(jobs.wait("first", bool), "Failed") is None
 
 
-@of_kinds((JOB_SET,))
-def test_the_webhook_of_an_operator_and_ours_give_the_same_in_both_orders(
-    world: World, control_plane: Cluster, jobs: KindWorld
+def patched_train_job(name: str, played: Played) -> Object:
+    """A TrainJob with a patch of somebody's, of which Trainer notes the time."""
+    labels = {"metadata": {"labels": {"team": "a"}}}
+    patch = {"manager": "example.com/a", "trainingRuntimeSpec": {"template": labels}}
+    job = train_job(name, played)
+    return {**job, "spec": {**job["spec"], "runtimePatches": [patch]}}
+
+
+@of_kinds((JOB_SET, replace(TRAIN_JOB, manifest=patched_train_job)))
+def test_the_defaults_of_an_operator_and_our_hold_give_the_same_in_both_orders(
+    control_plane: Cluster, jobs: KindWorld
 ) -> None:
-    """They are called in the order of their names; JobSet cannot do without the defaults of its."""
-    assert THEIRS < "koord-queue"
-    a = world.quota("a", cpu=jobs.case.cpu)
-    theirs_first = tried(jobs, a)
-    with called_after_ours(control_plane, lambda: tried(jobs, a) != theirs_first):
-        world.ground.until(lambda: tried(jobs, a) == theirs_first, "both orders give the same")
-    assert theirs_first["held"]
+    check_both_orders(control_plane, jobs)
 
 
-def tried(jobs: KindWorld, quota: str) -> Object:
-    """What becomes of a job at its submit, but for times and names that are made."""
-    try:
-        made = jobs.world.ground.tried(jobs.case.kind, jobs.manifest("first", quota))
-    except Refused as err:
-        return {"refused": str(err)}
-    annotations = made["metadata"]["annotations"]
-    kept = {key: each for key, each in annotations.items() if key != keys.ENQUEUE_TIMESTAMP}
-    return {
-        "held": jobs.case.is_held(made),
-        "spec": made["spec"],
-        "labels": made["metadata"].get("labels"),
-        "annotations": kept,
-    }
-
-
-@contextmanager
-def called_after_ours(cluster: Cluster, is_gone: Callable[[], bool]) -> Iterator[None]:
-    """JobSet's webhooks under a name that comes late, and only for what ours has seen."""
-    there = cluster.api("GET", path(MUTATING_WEBHOOK, name=THEIRS))["webhooks"]
-    seen = f"'{keys.HAS_ENQUEUED}' in object.metadata.?annotations.orValue({{}})"
-    condition = {"name": "after-ours", "expression": seen}
-    late = [{**each, "matchConditions": [condition]} for each in there]
-    listed = path(MUTATING_WEBHOOK)
-    cluster.api("DELETE", f"{listed}/{THEIRS}")
-    try:
-        # Until the API server has noticed, they would still be called in their old place.
-        probes.until(is_gone, f"{THEIRS} is not called any more", SECONDS)
-        cluster.api("POST", listed, {"metadata": {"name": f"zz-{THEIRS}"}, "webhooks": late})
-        yield
-        cluster.api("DELETE", f"{listed}/zz-{THEIRS}")
-    finally:
-        cluster.api("POST", listed, {"metadata": {"name": THEIRS}, "webhooks": there})
+@pytest.mark.parametrize(
+    ("case", "name", "webhook"),
+    [
+        pytest.param(case, *told, id=case.id, marks=pytest.mark.operators(*case.operators))
+        for case, *told in (
+            (TF_JOB, "no.label", "validator.tfjob.training-operator.kubeflow.org"),
+            (JOB_SET, "a" * 63, "vjobset.kb.io"),
+            (TRAIN_JOB, "without-runtime", "validator.trainjob.trainer.kubeflow.org"),
+        )
+    ],
+)
+def test_what_an_operator_refuses_leaves_nothing_in_the_queue(
+    jobs: KindWorld, name: str, webhook: str
+) -> None:
+    check_refused(jobs, name, denied(webhook))

@@ -163,7 +163,7 @@ def test_a_job_scaled_above_its_quota_runs_on_and_nothing_else_starts(world: Wor
         ],
         f"the Queue {a} is told of",
     )
-    text = f"quota {a} is above its max: 3 cpu requested, max is 2; nothing starts there"
+    text = f"quota {a} is above its max: 3 cpu in use, max is 2; nothing starts there"
     assert [each["message"].partition(", so ")[2] for each in told] == [text]
 
 

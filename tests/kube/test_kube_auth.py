@@ -21,9 +21,9 @@ from fake_api import FakeApi, answer, serving
 from kq.clock import utc_now
 from kq.core.kinds import JOB
 from kq.errors import ConfigError
-from kq.kube.auth import from_kubeconfig, in_cluster, load_connection
+from kq.kube.auth import from_kubeconfig, load_connection
 from kq.kube.client import Client
-from kq.kube.connection import Connection, TokenFile
+from kq.kube.connection import Connection, TokenFile, in_cluster
 from kq.kube.errors import Indeterminate, NotFound, Unreachable
 
 
@@ -201,19 +201,27 @@ async def test_a_proxy_of_the_environment_is_used_but_for_hosts_that_are_exclude
         pytest.param("a: [", id="no yaml"),
         pytest.param("current-context: x\ncontexts: []\nclusters: []\n", id="no context"),
         pytest.param("[]", id="a list"),
+        pytest.param(
+            "clusters: [{name: a, cluster: {server: 'https://x'}}]\nusers: []\ncurrent-context: c\n"
+            "contexts: [{name: c, context: {cluster: a, user: nobody}}]\n",
+            id="no such user",
+        ),
     ],
 )
 async def test_a_bad_kubeconfig_is_a_config_error_that_names_it(
     tmp_path: Path, content: str
 ) -> None:
     (tmp_path / "config").write_text(content)
-    with pytest.raises(ConfigError, match=str(tmp_path / "config")):
+    with pytest.raises(ConfigError, match=str(tmp_path / "config")) as caught:
         await load_connection(str(tmp_path / "config"), None)
+    assert "NoneType" not in str(caught.value)
+    assert "indices" not in str(caught.value)
 
 
-async def test_a_missing_kubeconfig_is_a_config_error() -> None:
-    with pytest.raises(ConfigError, match="/nowhere"):
+async def test_a_missing_kubeconfig_is_a_config_error(caplog: pytest.LogCaptureFixture) -> None:
+    with pytest.raises(ConfigError, match="kubeconfig /nowhere/config: no such file"):
         await load_connection("/nowhere/config", None)
+    assert caplog.text == ""
 
 
 def plugin(tmp_path: Path, expires_in: timedelta | None) -> dict[str, Any]:
@@ -390,10 +398,40 @@ async def test_a_pod_uses_its_service_account_and_reads_a_refused_token_again(
     assert [seen.headers["Authorization"] for seen in api.seen] == ["Bearer t1", "Bearer t2"]
 
 
-async def test_a_pod_without_its_files_gets_a_config_error(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+@pytest.mark.parametrize(
+    ("host", "url"),
+    [("10.0.0.1", "https://10.0.0.1:443"), ("fd00::1", "https://[fd00::1]:443")],
+    ids=["IPv4", "IPv6"],
+)
+def test_a_pod_finds_its_api_server_in_the_environment(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, host: str, url: str
+) -> None:
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", host)
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "443")
+    (tmp_path / "ca.crt").write_bytes(Pair("ca").pem)
+    (tmp_path / "token").write_text("t1\n")
+    connection = in_cluster(token_file=str(tmp_path / "token"), ca_file=str(tmp_path / "ca.crt"))
+    assert connection.base_url == url
+
+
+@pytest.mark.parametrize("port", ["", "443"], ids=["no port", "no files"])
+async def test_a_pod_without_what_it_needs_gets_a_config_error(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, port: str
+) -> None:
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "127.0.0.1")
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", port)
+    with pytest.raises(ConfigError, match="in-cluster"):
+        in_cluster(token_file=str(tmp_path / "token"), ca_file=str(tmp_path / "ca.crt"))
+
+
+@pytest.mark.parametrize("missing", ["token", "ca.crt"])
+def test_a_pod_with_an_empty_file_gets_a_config_error(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, missing: str
 ) -> None:
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "127.0.0.1")
     monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "443")
+    (tmp_path / "ca.crt").write_bytes(Pair("ca").pem)
+    (tmp_path / "token").write_text("t1")
+    (tmp_path / missing).write_text("")
     with pytest.raises(ConfigError, match="in-cluster"):
         in_cluster(token_file=str(tmp_path / "token"), ca_file=str(tmp_path / "ca.crt"))

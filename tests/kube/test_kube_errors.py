@@ -113,3 +113,47 @@ def test_the_status_of_a_watch_event_is_read_like_an_answer() -> None:
     error = from_event(status(code=410, reason="Expired", message="too old"))
     assert type(error) is Gone
     assert type(from_event(b"[]")) is ApiError
+
+
+BY_HOOK = 'admission webhook "gate.example.com" denied the request: not here'
+BY_POLICY = "ValidatingAdmissionPolicy 'p' with binding 'b' denied request: not here"
+BY_RIGHTS = (
+    'jobs.batch "a" is forbidden: User "kq" cannot patch resource "jobs" in API group "batch"'
+)
+
+
+@pytest.mark.parametrize(
+    ("code", "message", "expected"),
+    [
+        (400, "why", True),
+        (401, "Unauthorized", False),
+        (401, BY_POLICY, True),
+        (403, BY_HOOK, True),
+        (403, BY_RIGHTS, True),
+        (404, "why", False),
+        (409, BY_HOOK, False),
+        (410, "why", False),
+        (413, "why", True),
+        (418, "why", False),
+        (418, BY_HOOK, True),
+        (422, "why", True),
+        (422, BY_POLICY, True),
+        (429, BY_HOOK, False),
+        (500, BY_HOOK, False),
+        (503, "why", False),
+    ],
+)
+def test_an_answer_is_final_where_asking_again_alone_helps_nobody(
+    code: int, message: str, expected: bool
+) -> None:
+    assert from_status(code, status(message=message), {}).is_final is expected
+
+
+def test_that_the_object_is_another_one_by_now_is_not_final() -> None:
+    causes = [{"reason": "FieldValueInvalid", "field": "metadata.uid"}]
+    assert not from_status(422, status(message="why", details={"causes": causes}), {}).is_final
+
+
+def test_a_right_that_lacks_is_told_from_a_denial() -> None:
+    assert from_status(403, status(message=BY_RIGHTS), {}).is_of_rights
+    assert not from_status(403, status(message=BY_HOOK), {}).is_of_rights

@@ -108,7 +108,10 @@ def test_apply_can_remember_it(crd, kind):
 
 
 def test_units_print_the_columns_of_the_seed():
-    """Spec 2.3: their order is fixed, ADMISSIONS among the narrow ones."""
+    """Spec 2.3: their order is fixed, ADMISSIONS among the narrow ones.
+
+    REQUEST is what counts: grants of pods may be less (min-resources).
+    """
     (version,) = UNITS["spec"]["versions"]
     columns = [
         (each["name"], each["type"], each["jsonPath"], each.get("priority", 0))
@@ -122,14 +125,20 @@ def test_units_print_the_columns_of_the_seed():
         ("QUEUE", "string", ".spec.queue", 1),
         ("MESSAGE", "string", ".status.message", 1),
         ("AGE", "date", ".metadata.creationTimestamp", 1),
+        ("REQUEST", "string", ".spec.resource", 1),
     ]
 
 
 def test_queues_print_their_columns():
-    """Spec 3.2."""
+    """Spec 3.2; the wide view says what is wrong with a Queue, though it is active."""
     (version,) = QUEUES["spec"]["versions"]
-    columns = [each["name"] for each in version["additionalPrinterColumns"]]
-    assert columns == ["POLICY", "PRIORITY", "PENDING", "ADMITTED", "ACTIVE", "AGE"]
+    narrow = [
+        each["name"] for each in version["additionalPrinterColumns"] if "priority" not in each
+    ]
+    assert narrow == ["POLICY", "PRIORITY", "PENDING", "ADMITTED", "ACTIVE", "AGE"]
+    (wide,) = [each for each in version["additionalPrinterColumns"] if "priority" in each]
+    assert (wide["name"], wide["priority"]) == ("MESSAGE", 1)
+    assert wide["jsonPath"] == '.status.conditions[?(@.type=="Active")].message'
 
 
 def test_names_by_which_people_ask():

@@ -428,6 +428,9 @@ class Cluster(RuleBasedStateMachine):
 
     def restarted(self, random: Random) -> Book:
         again = book()
+        gathers = random.random() < 0.5
+        if gathers:
+            again.gather()
         groups = (self.units, self.jobs, self.pods, self.queues)
         steps = [partial(again.saw, view) for group in groups for view in group.values()]
         picture = quotas(*self.quotas.values())
@@ -437,6 +440,9 @@ class Cluster(RuleBasedStateMachine):
             step()
         for name in self.stuck:
             again.stuck(self.pods[name])
+        if gathers:
+            for _ in again.settle(picture):
+                pass
         return again
 
     # -- what must always hold ---------------------------------------------------------------

@@ -89,6 +89,9 @@ situations = st.builds(
         ),
         first_run=times,
         may_hold_at=times,
+        refused=st.sampled_from(
+            ({}, {ReleaseJob: "no"}, {HoldJob: "no"}, dict.fromkeys((PatchJob, PatchUnit), "no"))
+        ),
     ),
     st.sampled_from((None, unit(owner_uid="other"))),
 )
@@ -98,6 +101,9 @@ situations = st.builds(
 def test_the_plan_knows_every_situation(now):
     for action in plan_job(now):
         assert is_right(action, now)
+        # What stops or starts a job has a plan without it; of one that is reserved nobody asks it.
+        is_reserved = now.unit is not None and now.unit.phase is Phase.RESERVED
+        assert type(action) not in {ReleaseJob, HoldJob} & now.refused.keys() or is_reserved
     if now.unit is not None and (now.unit.deleting or now.unit.phase is None):
         assert plan_job(now) == []
 
@@ -121,7 +127,7 @@ def is_right(action, now):
 
 
 def keeps_quota(status):
-    return status.get("phase") not in ("Enqueued", "Succeed", "Failed")
+    return status.get("phase") not in ("Enqueued", "TimeoutBackoff", "Succeed", "Failed")
 
 
 def drops_it_rightly(status, now):

@@ -5,6 +5,7 @@ Jobs come, run for a while and end; limits and priorities are edited on the way 
 
 from collections.abc import Iterable, Sequence
 
+import pytest
 from builders import amounts, book, changed, pod_set, queue, quota, quotas, unit
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
@@ -13,8 +14,9 @@ from playing import Play, order
 
 from kq.core import keys
 from kq.core.model import Queue, QueueUnit, Quota
-from kq.core.plugins import Level, Problem
+from kq.core.plugins import Blocking, Level, Problem
 from kq.core.resources import Resources
+from kq.policies.intelligent import Intelligent
 
 QUOTAS = ("a", "b")
 LINE = "line"
@@ -261,13 +263,31 @@ def first_waits(listed: Sequence[Job], without: int | None) -> tuple[dict[str, i
     return starts, heads
 
 
+def delays(listed: Sequence[Job]) -> tuple[int, list[str]]:
+    """How many high ones were the first to wait, and those that low ones made wait longer."""
+    starts, heads = first_waits(listed, None)
+    alone = {name: first_waits(listed, since)[0].get(name) for name, since in heads}
+    return len(heads), [name for name, start in alone.items() if starts.get(name) != start]
+
+
 @settings(max_examples=80)
 @given(high_jobs, low_jobs)
 def test_no_low_one_makes_a_high_one_wait_longer(high, low) -> None:
     """Spec 10.11c-d: compared with the same history in which, since it waits, none is tried."""
-    listed = [*high, *low]
-    starts, heads = first_waits(listed, None)
-    event(f"{len(heads)} heads")
-    for name, since in heads:
-        alone, _ = first_waits(listed, since)
-        assert starts.get(name) == alone.get(name)
+    heads, delayed = delays([*high, *low])
+    event(f"{heads} heads")
+    assert delayed == []
+
+
+def test_a_low_one_that_takes_what_the_first_high_one_waits_for_is_seen(monkeypatch) -> None:
+    """A planted mistake: it starts beside the high one, which would not fit then."""
+    ends, passes = ("a", {"cpu": 2}, 2, 0, 3), ("a", {"cpu": 2}, 2, 2, 4)
+    waits = ("a", {"cpu": 3}, 5, 1, 1)
+    listed = [ends, waits, passes]
+    test = test_under_intelligent_high_ones_keep_their_order_and_low_ones_fit_beside
+    test.hypothesis.inner_test((listed, {}))
+    assert delays(listed) == (1, [])
+    monkeypatch.setattr(Intelligent, "blocks", lambda self, waiting, later: Blocking.FREE)
+    with pytest.raises(AssertionError):
+        test.hypothesis.inner_test((listed, {}))
+    assert delays(listed) == (1, ["u1"])

@@ -7,7 +7,7 @@ no two units take from one another in turn, and all comes to rest (spec 13.2-13.
 from collections.abc import Sequence
 
 from builders import amounts, book, pod_set, queue, quota, unit
-from hypothesis import event, given, settings
+from hypothesis import event, example, given, settings
 from hypothesis import strategies as st
 from playing import Play
 
@@ -140,6 +140,27 @@ def promised(play: Play) -> dict[str, list[str]]:
     return found
 
 
+BETWEEN_QUEUES = (
+    {
+        "mins": (0, 0, 0),
+        "maxima": (None, None, None),
+        "modes": ("Never", "Never", "Never"),
+        "preempts": True,
+        "policy": "Priority",
+    },
+    [
+        ("a", 1, 0, True),
+        ("a", 1, 1, True),
+        ("a", 1, 1, True),
+        ("a", 3, 0, True),
+        ("b", 1, 2, True),
+        ("a", 1, 1, True),
+    ],
+)
+"""The first victim must not come back with what it gave, though a second one gives more."""
+
+
+@example(*BETWEEN_QUEUES)
 @settings(max_examples=100)
 @given(setups, units)
 def test_it_comes_to_rest_and_nobody_gave_anything_for_nothing(setup, listed: Listed) -> None:

@@ -14,7 +14,7 @@ from api import Api, Json
 from builders import INSTALL_NAMESPACE, NOW
 from prometheus_client import CollectorRegistry
 
-from kq.core import codec, views, wire
+from kq.core import codec, keys, views, wire
 from kq.core.kinds import JOB, QUEUE, QUEUE_UNIT, ResourceKind
 from kq.core.model import JobView, Queue, QueueUnit
 from kq.jobs.batch import BatchJob
@@ -164,6 +164,9 @@ class Ground:
         status, meta = spec.pop("status", {}), spec.pop("metadata", {})
         body = builders.job(name, **{"suspend": True} | spec)
         body = {**body, "metadata": body["metadata"] | meta, "status": status}
+        if quota := meta.get("labels", {}).get(keys.QUOTA_LABEL):
+            pods = body["spec"]["template"].setdefault("metadata", {})
+            pods.setdefault("labels", {}).setdefault(keys.QUOTA_LABEL, quota)  # as the webhook does
         self.api.put(JOB, body)
         return self.show_job(f"team-a/{name}") if shown else self.job_now(f"team-a/{name}")
 

@@ -30,6 +30,8 @@ async def test_a_queue_that_is_drained_has_those_looked_at_that_hold_quota_in_it
     assert (await ground.woken())["job"] == sorted(holding)
     ground.see(changed(SHUT, counts=(1, 0, 0)))
     assert "job" not in await ground.woken()
+    ground.see(changed(SHUT, stop_policy="None"))  # what could not be stopped need not, now
+    assert (await ground.woken())["job"] == sorted(holding)
 
 
 @pytest.mark.looptime

@@ -24,9 +24,17 @@ from kq.decide.actions import (
     TellUnit,
 )
 from kq.decide.plan import plan_job
-from kq.kube.errors import Conflict, Forbidden, Indeterminate, Invalid, NotFound, TooLarge
+from kq.kube.errors import (
+    Conflict,
+    Forbidden,
+    Indeterminate,
+    Invalid,
+    NotFound,
+    ServerError,
+    TooLarge,
+)
 from kq.reconcile.controller import Result
-from kq.reconcile.execute import STALE
+from kq.reconcile.execute import STALE, Refused
 
 RELEASED = "2026-03-01T12:01:00.000Z"
 
@@ -216,24 +224,30 @@ async def test_a_release_that_goes_on_failing_is_told_after_five_times_in_a_row(
     job, unit = ground.job(), ground.unit(phase=Phase.DEQUEUED)
     told = []
     for _ in range(6):
-        ground.api.fail(Forbidden("jobs.batch is forbidden"))
-        with pytest.raises(Forbidden):
+        ground.api.fail(ServerError("out of order"))
+        with pytest.raises(ServerError):
             await ground.executor.execute([ReleaseJob(job, unit, RELEASED)])
         told.append(len(ground.notes.told))
     assert told == [0, 0, 0, 0, 1, 1]
     assert ground.notes.told == [
-        "Warning ResumeFailed Job/train: the job was not changed: jobs.batch is forbidden"
+        "Warning ResumeFailed Job/train: the job was not changed: out of order"
     ]
 
 
-async def test_a_job_that_may_not_be_changed_is_told_so(ground: Ground) -> None:
+@pytest.mark.parametrize("tells", [True, False], ids=["told here", "told by the plan"])
+async def test_a_job_that_may_not_be_changed_is_refused_with_the_answer(
+    ground: Ground, tells: bool
+) -> None:
+    """What follows from it says the plan; where nothing does, the job is told here."""
     job, unit = ground.job(), ground.unit(phase=Phase.DEQUEUED)
+    write = PatchJob(job, {"metadata": {}}) if tells else ReleaseJob(job, unit, RELEASED)
     ground.api.fail(Invalid("spec.template: field is immutable"))
-    with pytest.raises(Invalid):
-        await ground.executor.execute([ReleaseJob(job, unit, RELEASED)])
-    assert ground.notes.told == [
-        "Warning ResumeFailed Job/train: the job was not changed: spec.template: field is immutable"
-    ]
+    with pytest.raises(Refused) as caught:
+        await ground.executor.execute([write])
+    assert caught.value.write is type(write)
+    assert caught.value.answer == "spec.template: field is immutable"
+    text = "the job was not changed: spec.template: field is immutable"
+    assert ground.notes.told == ([f"Warning ResumeFailed Job/train: {text}"] if tells else [])
     assert not ground.executor.awaits(job)
 
 

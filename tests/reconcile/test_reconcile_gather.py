@@ -5,6 +5,7 @@ from typing import Any
 import builders
 import pytest
 from builders import INSTALL_NAMESPACE, amounts, job_view, template
+from msgspec.structs import replace
 from shells import Ground
 
 from kq.core import keys
@@ -27,7 +28,9 @@ BYPASS = {keys.BYPASS: "true", keys.BYPASSED_BY: "root"}
 class Gathering(Ground):
     """A quota, its Queue, a namespace, and the gatherer."""
 
-    def __init__(self, *, unmatched: bool = False, bypass: bool = False, **options: Any) -> None:
+    def __init__(
+        self, *, unmatched: bool = False, bypass: bool = False, labels: bool = True, **options: Any
+    ) -> None:
         super().__init__(builders.quota(cpu=5), builders.quota("other", cpu=5), **options)
         self.queue()
         self.namespace()
@@ -40,6 +43,7 @@ class Gathering(Ground):
             holds_unmatched=unmatched,
             bypass_enabled=bypass,
             suffixes=True,
+            labels_pods=labels,
             rules=Rules(grace_seconds=17),
             first_runs={"Job": builders.at(-5)},
         )
@@ -84,7 +88,7 @@ async def test_a_job_that_was_scaled_up_above_its_quota_is_told_of(ground: Gathe
     ground.book.saw(builders.unit("third", replicas=1, phase=Phase.RUNNING))
     assert (await ground.now(running, mine)).overdraft == (
         "team-a/train was scaled up, so quota team-a is above its max: "
-        "4 cpu requested, max is 5; nothing starts there"
+        "6 cpu in use, max is 5; nothing starts there"
     )
 
 
@@ -106,6 +110,26 @@ async def test_a_new_run_is_measured_by_what_others_have_in_use(
     ground.book.saw(mine)
     ground.book.saw(builders.unit("other", replicas=other, phase=Phase.RUNNING))
     assert (await ground.now(job, mine)).outgrown is outgrown
+
+
+@pytest.mark.parametrize(
+    ("options", "fields", "label"),
+    [
+        pytest.param({}, {"phase": Phase.DEQUEUED}, "team-a", id="about to be let go"),
+        pytest.param({}, {}, "", id="waits"),
+        pytest.param({"labels": False}, {"phase": Phase.DEQUEUED}, "", id="switched off"),
+    ],
+)
+async def test_what_its_pods_lack_to_name_their_quota(
+    options: dict[str, bool], fields: dict[str, Any], label: str
+) -> None:
+    """Spec 6.6."""
+    ground = Gathering(**options)
+    (one,) = job_view().pod_sets
+    sets = (replace(one, path=("spec", "template", "metadata")),)
+    job, mine = job_view(labels=LABELLED, pod_sets=sets), builders.unit("train", **fields)
+    assert (await ground.now(job, mine)).pod_label == label
+    assert (await ground.now(replace(job, suspended=False), mine)).pod_label == ""
 
 
 # -- managed or not

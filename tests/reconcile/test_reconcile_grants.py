@@ -10,7 +10,7 @@ from kq.core.kinds import QUEUE_UNIT
 from kq.core.messages import Reason
 from kq.core.model import Phase
 from kq.core.plugins import Problem
-from kq.kube.errors import Conflict, Indeterminate, NotFound, ServerError
+from kq.kube.errors import Conflict, Forbidden, Indeterminate, NotFound, ServerError
 from kq.reconcile.controller import Request, Result
 from kq.reconcile.grants import GrantsReconciler, duration
 
@@ -287,3 +287,63 @@ async def test_a_grant_on_an_older_version_is_not_even_tried(ground: Grants) -> 
     assert await ground.write() == Result()
     assert ground.api.writes == []
     assert ground.used() == 0
+
+
+# -- refused for what it says
+
+
+async def test_a_grant_that_is_refused_for_good_is_given_back_after_some_tries(
+    ground: Grants,
+) -> None:
+    ground.unit()
+    ground.grant()
+    ground.api.fail(Forbidden("not here"), is_grant, times=100)
+    for _ in range(9):
+        with pytest.raises(Forbidden):
+            await ground.write()
+    assert ground.used() == 1000
+    ground.notes.take()
+    assert await ground.write() == Result(requeue_after=60)
+    assert ground.used() == 0
+    text = (
+        "the API server refused to note a grant: not here; correct the rule that refuses it; "
+        "it is tried again by itself"
+    )
+    assert ground.notes.take() == [
+        f"Warning UnitRefused QueueUnit/train: {text}",
+        f"Warning UnitRefused Job/train: {text}",
+    ]
+    assert ground.book.verdict("team-a/train") == Problem(Reason.MISCONFIGURED, text)
+    ground.show_unit()
+    assert ground.grant() == []
+
+
+async def test_it_is_tried_again_ever_later_and_granted_once_it_may_be(ground: Grants) -> None:
+    ground.unit()
+    ground.grant()
+    ground.api.fail(Forbidden("not here"), is_grant, times=12)
+    for _ in range(9):
+        with pytest.raises(Forbidden):
+            await ground.write()
+    for seconds in (60, 120, 240):
+        assert await ground.write() == Result(requeue_after=seconds)
+        assert ground.grant() == []
+        assert await ground.write() == Result()
+        assert "team-a" in (await ground.due())["queue"]
+        assert len(ground.grant()) == 1
+    assert await ground.write() == Result()
+    assert ground.status()["phase"] == "Dequeued"
+    assert ground.used() == 1000
+
+
+async def test_a_unit_made_anew_is_granted_at_once(ground: Grants) -> None:
+    unit = ground.unit()
+    ground.grant()
+    ground.api.fail(Forbidden("not here"), is_grant, times=10)
+    for _ in range(9):
+        with pytest.raises(Forbidden):
+            await ground.write()
+    await ground.write()
+    ground.book.lost(unit)
+    ground.unit(uid="another")
+    assert len(ground.grant()) == 1

@@ -23,7 +23,7 @@ from kq.reconcile.grants import GrantsReconciler
 from kq.reconcile.intake import IntakeReconciler
 from kq.reconcile.job import JobReconciler
 from kq.reconcile.owners import Owners
-from kq.reconcile.strikes import Strikes
+from kq.reconcile.strikes import Refusals, Strikes
 
 TRAIN = Request("team-a", "train", "Job")
 LABELLED = {"labels": {keys.QUOTA_LABEL: "team-a"}}
@@ -58,13 +58,14 @@ class Jobs(Ground):
             metrics=self.metrics,
             clock=self.clock,
         )
-        strikes = Strikes()
+        strikes, refusals = Strikes(), Refusals()
         self.reconciler = JobReconciler(
             family=Family(self.watches),
             hub=self.hub,
             executor=self.executor,
             gatherer=gatherer,
             strikes=strikes,
+            refusals=refusals,
             metrics=self.metrics,
             clock=self.clock,
             monotonic=self.clock.monotonic,
@@ -78,6 +79,7 @@ class Jobs(Ground):
             executor=self.executor,
             gatherer=gatherer,
             strikes=strikes,
+            refusals=refusals,
             metrics=self.metrics,
             clock=self.clock,
         )

@@ -20,7 +20,7 @@ from kq.decide.actions import (
 )
 from kq.jobs import INTEGRATIONS
 from kq.jobs.options import JobOptions
-from kq.kube.errors import Conflict
+from kq.kube.errors import Conflict, Forbidden, Invalid, ServerError
 from kq.reconcile.jobwriter import JobWriter
 
 TFJOBS = INTEGRATIONS["tfjob"](JobOptions())
@@ -193,6 +193,98 @@ async def test_an_application_is_changed_before_it_is_let_go() -> None:
     changed = desk.raw["spec"]["executor"]
     await desk.writer.write(ReleaseJob(desk.job(), unit, RELEASED))
     assert (desk.raw["spec"]["suspend"], desk.raw["spec"]["executor"]) == (False, changed)
+
+
+def train_job(**spec: Any) -> Desk:
+    runtime = {"runtimeRef": {"name": "torch"}}
+    return Desk(INTEGRATIONS["trainjob"](JobOptions()), spec={"suspend": True, **runtime, **spec})
+
+
+def labelled(desk: Desk, pod_set: str = "node") -> ReleaseJob:
+    """The release of a job whose pods do not name their quota."""
+    job = desk.job()
+    sets = job.pod_sets or (msgspec.structs.replace(builders.pod_set(pod_set), path=()),)
+    job = msgspec.structs.replace(job, pod_sets=sets)
+    return ReleaseJob(job, builders.unit(), RELEASED, "team-a")
+
+
+async def test_pods_that_name_no_quota_are_labelled_before_their_job_is_let_go() -> None:
+    desk = batch_job()
+    await desk.writer.write(labelled(desk))
+    assert desk.writes == ["patch job", "patch job"]
+    assert desk.raw["spec"]["template"]["metadata"]["labels"] == {keys.QUOTA_LABEL: "team-a"}
+    assert desk.raw["spec"]["suspend"] is False
+
+
+async def test_pods_that_turn_out_to_be_labelled_cost_no_write() -> None:
+    """Of a Workflow only the whole object tells."""
+    desk = workflow(suspend=True, podMetadata={"labels": {keys.QUOTA_LABEL: "team-a"}})
+    await desk.writer.write(labelled(desk))
+    assert desk.writes == ["patch job"]
+
+
+async def test_a_job_that_has_a_start_loses_it_before_its_pods_are_labelled() -> None:
+    desk = batch_job(status={"startTime": "2026-03-01T12:00:00Z"})
+    await desk.writer.write(labelled(desk))
+    assert desk.writes == ["patch status", "patch job", "patch job"]
+
+
+async def test_a_trainjob_is_patched_while_it_is_held_and_then_let_go() -> None:
+    desk = train_job()
+    await desk.writer.write(labelled(desk))
+    first, last = (each.body["spec"] for each in desk.api.writes)
+    assert list(first) == ["runtimePatches"]
+    assert last == {"suspend": False}
+    (patch,) = desk.raw["spec"]["runtimePatches"]
+    assert patch["manager"] == "koord-queue/manager"
+
+
+async def test_a_trainjob_is_let_go_as_soon_as_trainer_takes_the_label() -> None:
+    """It takes none before the JobSet has said that it stopped."""
+    desk = train_job()
+    desk.api.edit(desk.kind, KEY, {"status": {"jobsStatus": [{"name": "node", "active": 1}]}})
+    with pytest.raises(Conflict):
+        await desk.writer.write(labelled(desk))
+    desk.api.edit(desk.kind, KEY, {"status": {"jobsStatus": [{"name": "node", "active": 0}]}})
+    await desk.writer.write(labelled(desk))
+    assert desk.raw["spec"]["runtimePatches"]
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        pytest.param(Invalid("no", code=422), id="for what it says"),
+        pytest.param(
+            Forbidden('admission webhook "x" denied the request: no', code=403), id="by a webhook"
+        ),
+    ],
+)
+async def test_a_job_whose_pods_may_not_be_labelled_is_let_go_all_the_same(
+    refusal: Exception,
+) -> None:
+    desk = train_job()
+    desk.api.fail(refusal)
+    await desk.writer.write(labelled(desk))
+    assert desk.raw["spec"] == {"suspend": False, "runtimeRef": {"name": "torch"}}
+
+
+async def test_a_server_that_has_trouble_is_asked_again_before_the_job_is_let_go() -> None:
+    desk = train_job()
+    desk.api.fail(ServerError("trouble", code=500))
+    with pytest.raises(ServerError):
+        await desk.writer.write(labelled(desk))
+    assert desk.raw["spec"]["suspend"] is True
+
+
+async def test_what_checks_want_comes_beside_the_label() -> None:
+    """Both are in a list that a patch replaces as a whole."""
+    sets = INTEGRATIONS["jobset"](JobOptions())
+    job = {"template": {"spec": {"template": builders.job()["spec"]["template"]}}}
+    desk = Desk(sets, spec={"suspend": True, "replicatedJobs": [{"name": "train", **job}]})
+    await desk.writer.write(ReleaseJob(desk.job(), wants("train"), RELEASED, "team-a"))
+    (one,) = desk.raw["spec"]["replicatedJobs"]
+    labels = one["template"]["spec"]["template"]["metadata"]["labels"]
+    assert labels == {keys.QUOTA_LABEL: "team-a", "rack": "r1"}
 
 
 async def test_what_cannot_be_added_is_told_of_the_job_as_it_is() -> None:

@@ -31,7 +31,7 @@ TOLD = builders.Problem("WaitingForQuota", "full")
 async def settled(ground: Moded, *views: Any) -> Moded:
     for view in views:
         see(ground, view)
-    ground.wiring.settle()
+    await ground.wiring.settle()
     await woken(ground)
     return ground
 

@@ -142,6 +142,20 @@ async def test_a_conflict_is_raised_and_tried_again_in_its_time(ground: Status) 
     assert "conditions" in ground.status(TEAM, QUEUE)
 
 
+async def test_a_line_that_met_a_conflict_is_written_with_the_counts_of_the_next_try(
+    ground: Status,
+) -> None:
+    ground.waiting()
+    ground.api.edit(QUEUE, TEAM, {"spec": {"priority": 3}})
+    with pytest.raises(Conflict):
+        await ground.look()
+    ground.show_queue()
+    ground.clock.move(5)
+    status = await ground.written()
+    assert status["pendingUnits"] == 1
+    assert len(status["queueItemDetails"]["active"]) == 1
+
+
 async def test_a_queue_that_is_gone_is_a_success(ground: Status) -> None:
     ground.api.fail(NotFound("not found", code=404), on("patch"))
     assert await ground.look() is None

@@ -25,6 +25,7 @@ class Behind(Ground):
             executor=self.executor,
             gatherer=None,  # type: ignore[arg-type]
             strikes=None,  # type: ignore[arg-type]
+            refusals=None,  # type: ignore[arg-type]
             metrics=self.metrics,
             clock=self.clock,
             monotonic=self.clock.monotonic,

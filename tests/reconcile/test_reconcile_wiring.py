@@ -1,6 +1,8 @@
 """Which change of units, pods and jobs puts which keys on which work queues (spec 10.15)."""
 
+import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import builders
@@ -325,8 +327,53 @@ async def test_once_all_is_listed_every_quota_is_looked_at_and_every_queue_woken
     ground = Wired()
     for view in WORLD:
         ground.see(view)
-    ground.wiring.settle()
+    await ground.wiring.settle()
     woken = await ground.woken()
     assert woken["quotas"] == ["apart", "root", "team-a", "team-b"]
     assert woken["queue"] == ["apart", "team-a", "team-b"]
-    assert woken["job"] == sorted(job_of(each) for each in UNITS)
+
+
+async def test_at_a_start_jobs_that_only_wait_are_looked_at_after_all_else() -> None:
+    ground = Wired()
+    for view in (*WORLD, builders.finished_job("over"), job_view("slipped", suspended=False)):
+        ground.see(view)
+    await ground.wiring.settle()
+    assert (await ground.woken())["job"] == [job_of(RUNS), "team-a/slipped"]
+    assert await fed(ground) == sorted(["team-a/over", *map(job_of, (WAITS, IN_B, APART))])
+
+
+async def test_at_a_start_units_of_jobs_that_are_gone_are_looked_at() -> None:
+    ground = Wired()
+    for view in (*WORLD, builders.unit("left")):
+        ground.see(view)
+    await ground.wiring.settle()
+    assert (await ground.woken())["job"] == ["team-a/left", job_of(RUNS)]
+
+
+async def test_one_that_has_got_its_grant_meanwhile_is_not_looked_at_as_one_that_waits() -> None:
+    ground = Wired()
+    for view in WORLD:
+        ground.see(view)
+    await ground.wiring.settle()
+    ground.see(changed(WAITS, phase=Phase.DEQUEUED, raw_phase="Dequeued"))
+    assert job_of(WAITS) in (await ground.woken())["job"]
+    assert await fed(ground) == sorted(map(job_of, (IN_B, APART)))
+
+
+async def test_nothing_follows_from_what_is_listed_before_all_is() -> None:
+    ground = Wired()
+    for view in (*WORLD, pod("runs-1", job="runs")):
+        ground.see(view)
+    assert ground.hub.book.queue_of(WAITS.key) is None
+    assert set(await ground.woken()) <= {"quotas", "queue", "status"}
+
+
+async def fed(ground: Wired) -> list[str]:
+    """What comes of the jobs when nothing else is to be done."""
+    found = []
+    with suppress(TimeoutError):
+        while True:
+            async with asyncio.timeout(1):
+                found.append(await ground.queues.job.get())
+            ground.queues.job.done(found[-1])
+    return sorted(map(str, found))

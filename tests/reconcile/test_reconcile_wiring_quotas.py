@@ -55,6 +55,15 @@ async def test_a_quota_that_goes_wakes_its_queue_and_tells_its_units() -> None:
     assert woken["quotas"] == ["root", "team-a"]
 
 
+async def test_queues_say_whether_their_quota_is_there_whoever_waits_in_them() -> None:
+    """Spec 3.8: nobody does, so none is woken."""
+    ground = await Wired().settled()
+    ground.lose(QUOTAS["root"])
+    assert (await ground.woken())["status"] == ["apart", "team-a", "team-b"]
+    ground.see(QUOTAS["root"])
+    assert (await ground.woken())["status"] == ["apart", "team-a", "team-b"]
+
+
 async def test_a_quota_that_moves_wakes_those_below_both_parents() -> None:
     ground = await Wired().settled(*WORLD)
     ground.see(changed(QUOTAS["team-a"], parent=""))

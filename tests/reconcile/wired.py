@@ -48,7 +48,7 @@ class Wired(Ground):
         """All these are there, and nothing is due."""
         for view in views:
             self.see(view)
-        self.wiring.settle()
+        await self.wiring.settle()
         await self.woken()
         self.pictures = 0
         return self

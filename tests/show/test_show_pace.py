@@ -10,16 +10,35 @@ from kq.show.pace import FASTEST, SLOWEST, Pace, readable
 T0 = datetime(2026, 3, 2, 9, tzinfo=UTC)
 
 
-def waits(pace_of: dict[str, float], *seconds: float) -> list[float]:
-    slept: list[float] = []
-    pace = Pace(**pace_of, sleep=slept.append)
+class Eyes:
+    """What it is to be read with: a stop watch that sleeping moves on, and so does what is done."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+        self.slept: list[float] = []
+
+    def sleep(self, seconds: float) -> None:
+        self.slept.append(round(seconds, 6))
+        self.now += seconds
+
+
+def waits(pace_of: dict[str, float], *seconds: float, work: float = 0.0) -> list[float]:
+    """How long it waits before what happens at those times, each found out by so much work."""
+    eyes = Eyes()
+    pace = Pace(**pace_of, sleep=eyes.sleep, watch=lambda: eyes.now)
     for each in seconds:
+        eyes.now += work
         pace.wait(T0 + timedelta(seconds=each))
-    return slept
+    return eyes.slept
 
 
 def test_each_moment_gets_its_time() -> None:
     assert waits({"moment_seconds": 0.2}, 0, 0, 60) == [0.2, 0.2, 0.2]
+
+
+def test_what_it_takes_to_find_out_is_part_of_that_time() -> None:
+    assert waits({"moment_seconds": 0.2}, 0, 0, 60, work=0.15) == [0.2, 0.05, 0.05]
+    assert waits({"moment_seconds": 0.2}, 0, 0, 60, work=0.3) == [0.2]
 
 
 def test_without_a_pace_nobody_waits() -> None:

@@ -42,5 +42,5 @@ def test_the_show_runs_from_it(installed: Path, tmp_path: Path) -> None:
         check=False,
     )
     assert (done.returncode, done.stderr) == (0, ""), done.stdout
-    assert "1 of 1 jobs finished, each ran once" in done.stdout
+    assert "The one job finished, once" in done.stdout
     assert "make" not in done.stdout

@@ -7,38 +7,31 @@ waits, runs or is over may differ, so of such a job only its end and what it hol
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import replace
 from typing import Any
 
 from history_kinds import case_of
 from history_onlooker import is_over
 from history_steps import (
-    Deactivate,
+    EDITS,
     Delete,
     DeleteUnit,
-    Forget,
+    Drop,
     Govern,
     History,
-    Jump,
-    KillManager,
+    LosePods,
     LoseWebhook,
-    Move,
-    Plan,
-    Reorder,
+    Stop,
     Submit,
 )
 
 from kq.core import keys
-from kq.core.kinds import QUEUE, QUEUE_UNIT
+from kq.core.kinds import JOB, QUEUE, QUEUE_UNIT
 from kq.sim.api.storage import Storage
-from kq.sim.faults import Trouble
 
 Object = dict[str, Any]
 State = Mapping[str, Object]
 """What is left, by kind and name."""
 
-MISHAPS = (Plan, KillManager, Jump, Forget)
-EDITS = (Reorder, Move, Deactivate, DeleteUnit)
 COUNTS = ("pendingUnits", "reservingUnits", "admittedUnits")
 WEBHOOK_SECONDS = 20.0
 """So long a webhook may take to come up when all goes wrong."""
@@ -47,20 +40,6 @@ DRAWN = re.compile(r"(-[bcdfghjklmnpqrstvwxz2456789]{5})+$")
 MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 OF_NOBODY = ("Event", "Lease", "Pod", "ControllerRevision")
 """Pods of ended jobs stay or go as their operators like; live ones are told of."""
-
-
-def has_deaths(history: History) -> bool:
-    """Whether a manager is meant to die in it."""
-    return any(
-        isinstance(each, KillManager) or (isinstance(each, Plan) and each.trouble is Trouble.DEATH)
-        for each in history.steps
-    )
-
-
-def without_mishaps(history: History) -> History:
-    """The same as persons know it: nothing fails, nobody dies."""
-    kept = tuple(each for each in history.steps if not isinstance(each, MISHAPS))
-    return replace(history, steps=kept)
 
 
 def state_of(storage: Storage, namespace: str) -> State:
@@ -178,7 +157,7 @@ class Settled:
             if loss.at <= each.at <= loss.at + loss.seconds + WEBHOOK_SECONDS
         }
         rules = [each for each in steps if isinstance(each, Govern)]
-        self._evicts = any(
+        self._evicts = any(isinstance(each, (Stop, Drop)) for each in steps) or any(
             each.preempts or each.waits_for_pods or each.reclaims != "Never" for each in rules
         )
         waiting = {
@@ -190,6 +169,9 @@ class Settled:
         self._has_waiters = bool(waiting)
         # One that may wait for ever (Ends knows) has started if its limit came later than its turn.
         self._left_to_time = waiting
+        # Most operators take it for an end, if they have pods at that moment.
+        lost = {each.name for each in steps if isinstance(each, LosePods)}
+        self._left_to_time |= lost & {each.name for each in submits if each.kind != JOB.kind}
         # Some are submitted when the webhook is up again, whatever was done to them before.
         touched = {each.name for each in steps if isinstance(each, (*EDITS, Delete))}
         self._left_to_time |= self._late & touched

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from history_kinds import ONE_JOB, case_of
-from history_steps import PARENTS, Govern, Submit
+from history_quotas import PARENTS
+from history_steps import Govern, Submit
 from kind_cases import KindCase
 
 from kq.core import keys

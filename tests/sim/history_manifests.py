@@ -5,6 +5,7 @@ from typing import Any
 
 import objects
 from history_kinds import case_of
+from history_quotas import MINIMA, PARENTS
 from history_steps import Govern, History, Submit
 from kind_cases import KindCase, Played
 from simulated_ground import manifests
@@ -25,14 +26,31 @@ def terms_of(history: History) -> Terms:
     return Terms(objects=manifests(), settings=settings, operators=operators)
 
 
+def quota_manifest(name: str, cpu: int, rule: Govern | None) -> dict[str, Any]:
+    """A quota of so much, whose Queue works like that."""
+    labels = {keys.PARENT_LABEL: PARENTS.get(name, "")}
+    if name in PARENTS.values():
+        labels[keys.IS_PARENT_LABEL] = "true"
+    words = words_of(rule) if rule is not None else {"labels": {}, "annotations": {}}
+    manifest = objects.elastic_quota(
+        name,
+        "",
+        {"cpu": cpu},
+        minimum={"cpu": MINIMA[name]} if name in MINIMA else {},
+        labels={**labels, **words["labels"]},
+        annotations=words["annotations"],
+    )
+    del manifest["metadata"]["namespace"]
+    return manifest
+
+
 def job(step: Submit, *, alone: bool) -> dict[str, Any]:
-    """A Job; without a webhook nobody but its owner can hold it, or label its pods."""
-    labels = {keys.QUOTA_LABEL: step.quota}
+    """A Job; without a webhook nobody but its owner can hold it."""
     manifest = objects.job(
         step.name,
         "",
         {"cpu": step.cpu},
-        labels=labels,
+        labels={keys.QUOTA_LABEL: step.quota},
         annotations={keys.PRIORITY: str(step.priority)},
         played={"run-for": f"{step.seconds}s", "linger-for": f"{step.linger}s"},
         spec={
@@ -42,8 +60,6 @@ def job(step: Submit, *, alone: bool) -> dict[str, Any]:
         },
     )
     del manifest["metadata"]["namespace"]
-    if alone:
-        manifest["spec"]["template"]["metadata"]["labels"] = labels
     return manifest
 
 

@@ -9,13 +9,13 @@ from history_kinds import ONE_JOB, served_by
 from kind_cases import KindCase, has
 
 from kq.core import keys
-from kq.core.kinds import ELASTIC_QUOTA, POD, QUEUE_UNIT, ResourceKind
+from kq.core.kinds import ELASTIC_QUOTA, POD, QUEUE, QUEUE_UNIT, ResourceKind
 from kq.sim.api.storage import Change, Event, Storage
 
 Object = dict[str, Any]
 
 HOLDING = ("Reserved", "Dequeued", "Running")
-WATCHED = (ELASTIC_QUOTA, QUEUE_UNIT, POD)
+WATCHED = (ELASTIC_QUOTA, QUEUE, QUEUE_UNIT, POD)
 LIMIT_MEMORY = 400.0
 """Seconds for which a limit that was lowered still counts: so late may whoever decides know it."""
 THOUSANDTHS = 1000
@@ -35,6 +35,9 @@ class Share:
     released: bool = False
     granted: bool = False
     leaving: bool = False
+    kept: bool = False
+    """Its grants were to be taken back, and were left to it."""
+    inactive_since: float | None = None
     grants: int = 0
     releases: int = 0
     live: dict[str, int] = field(default_factory=dict)
@@ -74,8 +77,11 @@ class Onlooker:
         """By the UID of the job."""
         self.usage: Counter[str] = Counter()
         self.quotas: dict[str, Object] = {}
+        """Those that are there."""
         self.ruled: dict[str, float] = {}
-        """When each quota was written last."""
+        """When each quota was written last, or its Queue was stopped or opened."""
+        self.stops: dict[str, str] = {}
+        """How each Queue is stopped, by the name that it has in common with its quota."""
         self.changed = 0.0
         self.on_grant: Callable[[Share], None] = lambda share: None
         self._storage = storage
@@ -100,9 +106,12 @@ class Onlooker:
         new = event.stored.read()
         gone = event.change is Change.DELETED
         old = event.before.read() if event.before is not None else None
+        if new["kind"] == QUEUE.kind:
+            self._set_stop(new["metadata"]["name"], None if gone else new)
+            return
         self.changed = self._time()
         if new["kind"] == ELASTIC_QUOTA.kind:
-            self._set_limit(new)
+            self._set_limit(new, gone)
             return
         top = self._top(new)
         share = self.shares[top]
@@ -133,12 +142,31 @@ class Onlooker:
             self._tops[uid] = self._tops.get(owners[0], owners[0]) if owners else uid
         return self._tops[uid]
 
-    def _set_limit(self, quota: Object) -> None:
+    def _set_stop(self, name: str, queue: Object | None) -> None:
+        stop = (queue or {"spec": {}})["spec"].get("stopPolicy", "None")
+        if self.stops.get(name, "None") != stop:
+            self.stops[name] = stop
+            self.changed = self.ruled[name] = self._time()
+
+    def _set_limit(self, quota: Object, gone: bool) -> None:
         name = quota["metadata"]["name"]
         limit = thousandths(quota["spec"]["max"]["cpu"])
         self.quotas[name], self.ruled[name] = quota, self._time()
+        if gone:
+            del self.quotas[name]
         self._limits[name].append((self._time(), limit))
-        self.parents[name] = quota["metadata"].get("labels", {}).get(keys.PARENT_LABEL, "")
+        # Nobody knows any more what one that is gone was below; its jobs run on.
+        labels = {} if gone else quota["metadata"].get("labels", {})
+        self._set_parent(name, labels.get(keys.PARENT_LABEL, ""))
+
+    def _set_parent(self, name: str, parent: str) -> None:
+        before = self.parents.get(name, "")
+        self.parents[name] = parent
+        used = sum(each.used for each in self.shares.values() if each.quota == name)
+        for level, sign in ((before, -1), (parent, 1)):
+            while level:
+                self.usage[level] += sign * used
+                level = self.parents.get(level, "")
 
     def _job(self, case: KindCase, share: Share, job: Object | None, before: Object) -> None:
         said = job or before
@@ -162,9 +190,15 @@ class Onlooker:
         share.leaving = unit is not None and share.granted and bool(has("Evicted")(unit))
         # An eviction may be taken back (spec 13.15): then it starts anew on what it still holds.
         is_kept = was_leaving and not share.leaving
+        is_active = unit is None or unit["spec"].get("active", True)
+        if is_active:
+            share.inactive_since = None
+        elif share.inactive_since is None:
+            share.inactive_since = self._time()
         if unit is not None and share.granted and (is_kept or not was_granted):
             self.grants[unit["metadata"]["name"]] += 1
             share.grants += 1
+            share.kept = is_kept
             share.quota = unit["metadata"]["labels"][keys.QUOTA_LABEL]
 
     def _pod(self, share: Share, pod: Object | None, before: Object) -> None:

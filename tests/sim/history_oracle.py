@@ -2,9 +2,11 @@
 
 It looks at quiet moments: nothing was written for a while, and whatever went wrong was so long ago
 that all has been tried again since. Where preemption or reclaim has set something aside nobody is
-judged. Grants are judged at once: nobody may have passed one who has waited for some time.
+judged. Grants are judged at once: nobody may have passed one who has waited for some time, nor have
+got what was closed to it.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,6 +23,8 @@ QUIET_SECONDS = 2.0
 """So long after the last write all that follows from it is decided, and written."""
 RETRIED_SECONDS = 15.0
 """So long after a trouble that struck all has been tried again; 24.5 is for servers that work."""
+PAUSE_SECONDS = (1.6, 60.0)
+"""So long a watch may rest after its first failure, twice that after the next, and so on."""
 SILENT_SECONDS = 400.0
 """So late is a watch given up that says nothing."""
 STARTED_SECONDS = 10.0
@@ -41,18 +45,28 @@ class WatchedFaults(Faults):
         super().__init__()
         self.felt_until = 0.0
         self._time = time
+        self._failures: Counter[str] = Counter()
 
     def strike(self, asked: Asked, *troubles: Trouble) -> Fault | None:
         """Notes how long that will be felt."""
         fault = super().strike(asked, *troubles)
         if fault is not None:
             is_silent = fault.trouble is Trouble.STALLED and asked.plural not in BESIDE
-            self.disturb(SILENT_SECONDS if is_silent else RETRIED_SECONDS)
+            self.disturb(SILENT_SECONDS if is_silent else RETRIED_SECONDS + self._pause(asked))
         return fault
+
+    def _pause(self, asked: Asked) -> float:
+        """How long whoever watches these objects may rest now."""
+        if asked.verb not in ("list", "watch"):
+            return 0.0
+        first, longest = PAUSE_SECONDS
+        self._failures[asked.plural] += 1
+        return min(longest, first * 2.0 ** (self._failures[asked.plural] - 1))
 
     def forget(self) -> None:
         """Whoever felt it is dead, and a new one begins to look."""
         self.felt_until = self._time()
+        self._failures.clear()
 
     def disturb(self, seconds: float) -> None:
         """Something goes wrong that is felt for so long."""
@@ -109,6 +123,8 @@ class Oracle:
         self._seen_at = changed
         for name in self._unqueued(now):
             self._onlooker.wrong(f"job {name} has no unit")
+        for name, why in self._unevicted():
+            self._onlooker.wrong(f"unit {name} holds quota: {why}")
         for quota in self._onlooker.quotas:
             for waiter, why in self._startable(quota):
                 self._onlooker.wrong(f"unit {waiter.name} of {quota} fits and waits: {why}")
@@ -124,6 +140,28 @@ class Oracle:
                 continue
             if now >= share.changed + UNIT_SECONDS and not is_leaving(job) and is_managed(job):
                 yield job["metadata"]["name"]
+
+    def _unevicted(self) -> Iterator[tuple[str, str]]:
+        """Units that should have given back what they hold, or have begun to (spec 3.1, 9.18)."""
+        for share in self._onlooker.shares.values():
+            unit = share.unit
+            if unit is None or not share.granted or share.leaving or not share.case.evictable:
+                continue
+            if share.inactive_since is not None:
+                yield unit["metadata"]["name"], "it is inactive"
+            elif self._onlooker.stops.get(share.quota) == "HoldAndDrain":
+                yield unit["metadata"]["name"], "its Queue is drained"
+
+    def _closed(self, quota: str) -> str:
+        """Why nobody of a quota may start, whatever it has left (spec 3.1, 11.5, 15.4)."""
+        known = self._onlooker.quotas
+        if self._onlooker.stops.get(quota, "None") != "None":
+            return "its Queue is stopped"
+        for level in self._chain(quota):
+            if level not in known:
+                return f"there is no quota {level}"
+        marks = known[quota]["metadata"].get("annotations") or {}
+        return "its namespace may not" if keys.ALLOWED_NAMESPACES in marks else ""
 
     def _startable(self, quota: str) -> Iterator[tuple[Waiter, str]]:
         line = line_of(self._onlooker.quotas[quota])
@@ -147,6 +185,8 @@ class Oracle:
                 yield each, f"policy {line.policy} lets it start"
 
     def _waiters(self, quota: str) -> list[Waiter]:
+        if self._closed(quota):
+            return []
         found = (waiter_of(share) for share in self._onlooker.shares.values())
         return sorted(
             (each for each in found if each is not None and each.quota == quota),
@@ -194,11 +234,14 @@ class Oracle:
     def _saw_grant(self, share: Share) -> None:
         """Nobody passes the first of its quota (10.10), but beside what that waits for (10.11c)."""
         now, quota = self._onlooker.changed, share.quota
-        ruled = self._onlooker.ruled[quota]
+        ruled = max(self._onlooker.ruled.get(level, 0.0) for level in self._chain(quota))
         if share.unit is None or now < max(self._faults.felt_until, ruled + QUIET_SECONDS):
             return
         if share.released:
             return  # its unit was lost, and is made again as what it is (5.12)
+        self._judge_granted(share, now)
+        if quota not in self._onlooker.quotas:
+            return
         line = line_of(self._onlooker.quotas[quota])
         first = self._first(quota, line)
         if first is None or first.order > order_of(share.unit) or self._gives_back(quota):
@@ -207,6 +250,15 @@ class Oracle:
         room = self._limit(quota) - self._used(quota)
         if now >= first.changed + QUIET_SECONDS and not (is_low and room >= first.request):
             self._passed.append((now, first, share.unit["metadata"]["name"]))
+
+    def _judge_granted(self, share: Share, now: float) -> None:
+        """What is taken back may be left to who has it; all else is granted as the rules allow."""
+        why = "" if share.kept else self._closed(share.quota)
+        since = share.inactive_since
+        if since is not None and now >= since + QUIET_SECONDS:
+            why = "it is inactive"
+        if why and share.unit is not None:
+            self._onlooker.wrong(f"unit {share.unit['metadata']['name']} was granted: {why}")
 
     def _judge_passed(self, now: float) -> None:
         """Grants of one pass are written side by side: the first may be told last."""

@@ -7,39 +7,17 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any
 
-import objects
-from history_after import State, differences, has_deaths, state_of, without_mishaps
+from history_after import State, differences, state_of
 from history_ends import Ends, Team
-from history_kinds import ONE_JOB, case_of
-from history_manifests import job, other_manifest, played, terms_of, words_of
+from history_manifests import terms_of
 from history_onlooker import Onlooker
 from history_oracle import RETRIED_SECONDS, STARTED_SECONDS, Oracle, WatchedFaults
-from history_steps import (
-    MINIMA,
-    PARENTS,
-    QUOTAS,
-    Deactivate,
-    Delete,
-    DeleteUnit,
-    Forget,
-    Govern,
-    History,
-    Jump,
-    KillManager,
-    Limit,
-    LoseWebhook,
-    Move,
-    Plan,
-    Reorder,
-    Step,
-    Submit,
-)
-from kind_cases import KindCase
+from history_people import People
+from history_quotas import QUOTAS
+from history_steps import Forget, History, Jump, KillManager, LoseWebhook, Plan, Step
 
-from kq.core import keys
-from kq.core.kinds import ELASTIC_QUOTA, NAMESPACE, QUEUE_UNIT
+from kq.core.kinds import NAMESPACE
 from kq.kube.client import Client
 from kq.kube.errors import NotFound
 from kq.sim.api.storage import Storage
@@ -75,12 +53,12 @@ class Outcome:
 
 def judge(history: History) -> Outcome:
     """What came of it; where managers died, its end is that of the same history without mishaps."""
-    if not has_deaths(history):
+    if not history.has_deaths:
         return play(history)
     outcome = play(history, settles=True)
     if outcome.wrongs:
         return outcome
-    undisturbed = play(without_mishaps(history), settles=True)
+    undisturbed = play(history.undisturbed, settles=True)
     wrongs = [*undisturbed.wrongs, *differences(history, outcome.left, undisturbed.left)]
     return replace(outcome, wrongs=wrongs)
 
@@ -128,9 +106,7 @@ class Player:
         self._deaths = 0
         self._failures: list[str] = []
         self._team = Team(limits=dict(QUOTAS))
-        self._cases: dict[str, KindCase] = {}
-        self._webhook_up = asyncio.Event()
-        self._webhook_up.set()
+        self._people = People(self._client, simulation.server, self._team, SPACE)
 
     async def play(self, history: History, *, settles: bool) -> Outcome:
         time = asyncio.get_running_loop().time
@@ -173,13 +149,7 @@ class Player:
 
     async def _set_stage(self) -> None:
         await self._client.create(NAMESPACE, {"metadata": {"name": SPACE}})
-        for name, cpu in QUOTAS.items():
-            labels = {keys.PARENT_LABEL: PARENTS.get(name, "")}
-            if name in PARENTS.values():
-                labels[keys.IS_PARENT_LABEL] = "true"
-            minimum = {"cpu": MINIMA[name]} if name in MINIMA else {}
-            body = objects.elastic_quota(name, SPACE, {"cpu": cpu}, minimum=minimum, labels=labels)
-            await self._client.create(ELASTIC_QUOTA, body, SPACE)
+        await self._people.make_quotas()
         await asyncio.sleep(2.0)
 
     async def _guard(self, oracle: Oracle) -> None:
@@ -201,29 +171,21 @@ class Player:
                 self._faults.disturb(STARTED_SECONDS)
 
     async def _do(self, step: Step) -> None:
-        with suppress(NotFound):
-            await self._act(step)
-
-    async def _act(self, step: Step) -> None:
         match step:
-            case Submit() | Delete() | Reorder() | Move() | Deactivate() | DeleteUnit():
-                await self._as_owner(step)
-            case Limit(quota=quota, cpu=cpu):
-                self._team.limits[quota] = cpu
-                patch = {"spec": {"max": {"cpu": str(cpu)}}}
-                await self._client.merge_patch(ELASTIC_QUOTA, quota, SPACE, patch)
-            case Govern(quota=quota):
-                self._team.rules[quota] = step
-                patch = {"metadata": words_of(step)}
-                await self._client.merge_patch(ELASTIC_QUOTA, quota, SPACE, patch)
             case LoseWebhook(seconds=seconds):
-                self._webhook_up.clear()
-                await self._simulation.kill_webhook()
-                await asyncio.sleep(seconds)
-                await self._simulation.start_webhook()
-                self._webhook_up.set()
-            case _:
+                await self._lose_webhook(seconds)
+            case Plan() | KillManager() | Jump() | Forget():
                 self._go_wrong(step)
+            case _:
+                with suppress(NotFound):
+                    await self._people.act(step)
+
+    async def _lose_webhook(self, seconds: float) -> None:
+        self._people.webhook_up.clear()
+        await self._simulation.kill_webhook()
+        await asyncio.sleep(seconds)
+        await self._simulation.start_webhook()
+        self._people.webhook_up.set()
 
     def _go_wrong(self, step: Step) -> None:
         self._faults.disturb(0.0 if isinstance(step, Plan) else RETRIED_SECONDS)
@@ -243,42 +205,3 @@ class Player:
                 self._kq_clock.jump(seconds)
             case Forget():
                 self._simulation.server.storage.compact()
-
-    async def _as_owner(self, step: Step) -> None:
-        """What the person does whose job it is."""
-        match step:
-            case Submit():
-                await self._submit(step)
-            case Delete(name=name):
-                self._team.kept.pop(name, None)
-                await self._client.delete(self._case(name).kind, name, SPACE)
-            case Reorder(name=name, priority=priority):
-                await self._mark(name, {"annotations": {keys.PRIORITY: str(priority)}})
-            case Move(name=name, quota=quota):
-                await self._mark(name, {"labels": {keys.QUOTA_LABEL: quota}})
-            case Deactivate(name=name, seconds=seconds):
-                await self._mark(name, {"annotations": {keys.ACTIVE: "false"}})
-                await asyncio.sleep(seconds)
-                await self._mark(name, {"annotations": {keys.ACTIVE: "true"}})
-            case DeleteUnit(name=name):
-                await self._client.delete(QUEUE_UNIT, name + self._case(name).suffix, SPACE)
-
-    async def _mark(self, name: str, meta: dict[str, Any]) -> None:
-        await self._client.merge_patch(self._case(name).kind, name, SPACE, {"metadata": meta})
-
-    def _case(self, name: str) -> KindCase:
-        # Some things are done to a job before it is submitted, and find none.
-        return self._cases.get(name, ONE_JOB)
-
-    async def _submit(self, step: Submit) -> None:
-        case = case_of(step.kind)
-        if case is ONE_JOB:
-            body = job(step, alone=not self._webhook_up.is_set())
-        else:
-            # Only the webhook knows where all the labels of an operator's pods belong.
-            await self._webhook_up.wait()
-            body = other_manifest(step, case)
-            for kind, needed in case.needs(step.name, played(step)):
-                await self._client.create(kind, needed, SPACE)
-        self._team.kept[step.name], self._cases[step.name] = step, case
-        await self._client.create(case.kind, body, SPACE)

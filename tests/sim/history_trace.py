@@ -6,8 +6,8 @@ from hashlib import sha256
 from random import Random
 
 import pytest
+from history_draw import draw
 from history_player import play
-from history_steps import draw
 from soak import quiet
 
 from kq.sim.api.storage import Event, Storage

@@ -145,3 +145,36 @@ def applying(ns: str) -> Group:
         query={"fieldManager": "one"},
     )
     yield Ask(what="what came of it", method="GET", path=f"{base}/u", managers=True)
+
+
+def applying_what_was_applied_by_a_client(ns: str) -> Group:
+    """What kubectl noted when it applied by itself, once it lets the server apply."""
+    path = f"/api/v1/namespaces/{ns}/configmaps"
+    noted = "kubectl.kubernetes.io/last-applied-configuration"
+    head = {"apiVersion": "v1", "kind": "ConfigMap"}
+    for number, note in enumerate(
+        (
+            "{}",
+            '{"apiVersion":"v1","kind":"ConfigMap","data":{"a":"<b>"}}',
+            '{"apiVersion":"v1","kind":"ConfigMap","data":{"a":"other"},"metadata":{"name":"c"}}',
+            "{",
+            "[]",
+        )
+    ):
+        name = f"noted-{number}"
+        meta = {"name": name, "annotations": {noted: note, "a": "b"}}
+        body = {"metadata": meta, "data": {"a": "<b>", "f": "g"}}
+        yield Ask(what=note, method="POST", path=path, body=body)
+        for manager in ("other", "kubectl"):
+            for force, data in (("false", "<b>"), ("false", "c"), ("true", "é & \u2028")):
+                named = {"name": name, "annotations": {noted: "{}", "c": "d"}}
+                yield Ask(
+                    what=f"applied by {manager}",
+                    method="PATCH",
+                    path=f"{path}/{name}",
+                    type=APPLY,
+                    body={**head, "metadata": named if force == "true" else {"name": name},
+                          "data": {"a": data}},
+                    query={"fieldManager": manager, "force": force},
+                    managers=True,
+                )  # fmt: skip

@@ -24,6 +24,11 @@ GROUPS = {
     ),
     "apis/apiextensions.k8s.io/v1": "CustomResourceDefinition",
     "apis/apps/v1": "ControllerRevision DaemonSet Deployment ReplicaSet StatefulSet",
+    "apis/authentication.k8s.io/v1": "SelfSubjectReview",
+    "apis/authorization.k8s.io/v1": (
+        "LocalSubjectAccessReview SelfSubjectAccessReview SelfSubjectRulesReview "
+        "SubjectAccessReview"
+    ),
     "apis/batch/v1": "CronJob Job",
     "apis/coordination.k8s.io/v1": "Lease",
     "apis/networking.k8s.io/v1": "NetworkPolicy",

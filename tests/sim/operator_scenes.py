@@ -197,6 +197,25 @@ async def its_child_is_suspended_by_somebody(play: Play) -> None:
     await play.runs()
 
 
+async def labelled_while_it_is_held(play: Play) -> None:
+    await play.create()
+    marks = {key: {"queue/quota": "a"} for key in ("labels", "annotations")}
+    job = {"name": "node", "template": {"spec": {"template": {"metadata": marks}}}}
+    patch = {
+        "manager": "queue/manager",
+        "trainingRuntimeSpec": {"template": {"spec": {"replicatedJobs": [job]}}},
+    }
+    await play.stage.patch(play.cast.kind, "a", {"spec": {"runtimePatches": [patch]}})
+    await play.resume()
+    await play.suspend()
+    await play.no_pods()
+    # Before that it takes no patch.
+    await play.until(lambda job: not any(each["active"] for each in job["status"]["jobsStatus"]))
+    marks["labels"]["queue/quota"] = "b"
+    await play.stage.patch(play.cast.kind, "a", {"spec": {"runtimePatches": [patch]}})
+    await play.resume()
+
+
 async def workers_alone(play: Play) -> None:
     await play.create(_without_leader)
     await play.resume()
@@ -425,6 +444,7 @@ MORE: Sequence[tuple[str, Scene]] = (
     ("JobSet", succeeds_with_its_driver),
     ("TrainJob", deleted_while_it_runs),
     ("TrainJob", its_child_is_suspended_by_somebody),
+    ("TrainJob", labelled_while_it_is_held),
 )
 PARTS: Mapping[str, Part] = {
     f"{name}: {scene.__name__.replace('_', ' ')}": Part(cast=name, scene=scene)

@@ -16,9 +16,10 @@ from dataclasses import dataclass, field
 from time import monotonic
 
 import structlog
+from history_draw import draw
 from history_player import judge
 from history_shrinking import shrunk
-from history_steps import History, Plan, draw
+from history_steps import History, Plan
 
 from kq.sim.faults import Trouble
 

@@ -1,9 +1,13 @@
 """Arena's jobs on the simulated cluster: its list, and definitions that drop the hold."""
 
+from functools import partial
 from typing import Any
 
+import arena_scenes as scenes
 import pytest
 from arena_jobs import both, listed, marks, pytorch_job, roles, tf_job
+from arena_others import cron, elastic_job
+from ground import Object
 from kind_cases import KindCase
 from kind_cases_kubeflow import PYTORCH_JOB, TF_JOB
 from kind_world import KindWorld
@@ -12,7 +16,7 @@ from sim_case import TEAM, Case
 from test_sim_case_kinds import stage_of
 
 from kq.core import keys
-from kq.core.kinds import POD
+from kq.core.kinds import POD, ResourceKind
 from kq.sim.crds.definitions import Variant, job_kinds
 
 M25 = "pods run although the job is held: the operator of {} does not honour suspension"
@@ -104,3 +108,35 @@ def test_an_operator_that_ignores_the_only_mark_is_told_of_and_counted(
         jobs.delete("first")
         case.until(lambda: case.phases()["other"] == "Running", "and gives it back", 20)
         case.onlooker.wrongs.clear()
+
+
+def test_elastic_jobs_are_left_alone_with_all_that_they_have() -> None:
+    """Spec 5.6, 8.1: they are no kind of ours, whatever mark they bear."""
+    with stage_of(TF_JOB) as case:
+        scenes.serve(case.ground, scenes.ELASTIC_JOB)
+        submits = partial(submit, case, scenes.ELASTIC_JOB, elastic_job(), "first")
+        scenes.check_elastic_jobs_are_left_alone(case.world, submits)
+
+
+def test_what_a_cron_makes_waits_like_any_job() -> None:
+    """Spec 5.8: the Cron itself is not looked at."""
+    with stage_of(TF_JOB) as case:
+        scenes.serve(case.ground, scenes.CRON_TAB)
+        submits = partial(submit, case, scenes.CRON_TAB, cron(), "nightly")
+        scenes.check_turns_of_a_cron_wait(case.world, submits)
+
+
+def submit(case: Case, kind: ResourceKind, body: Object, name: str, quota: str) -> None:
+    """As Arena does with `--label`, which it puts on pods of elastic jobs too."""
+    labelled(body, quota)
+    body["metadata"] |= {"name": name, "namespace": TEAM}
+    case.ground.create(kind, body)
+
+
+def labelled(value: Any, quota: str) -> None:
+    """Puts the label of a quota beside each that says for whom a job is."""
+    for each in value if isinstance(value, list) else value.values():
+        if isinstance(each, dict | list):
+            labelled(each, quota)
+    if isinstance(value, dict) and "arena.kubeflow.org/uid" in value:
+        value[keys.QUOTA_LABEL] = quota

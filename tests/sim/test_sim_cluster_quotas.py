@@ -28,6 +28,16 @@ def asking(name="p", *, phase="Pending", requests=None, limits=None, **spec):
     return pod(name, phase=phase, node="", spec={"containers": [container], **spec})
 
 
+def service(**spec):
+    ports = [{"port": 80, "nodePort": 30080}, {"port": 81}]
+    return {"metadata": {"name": "s", "namespace": "n"}, "spec": {"ports": ports, **spec}}
+
+
+def claim(**spec):
+    spec = {"resources": {"requests": {"storage": "1Ki"}}, **spec}
+    return {"metadata": {"name": "c", "namespace": "n"}, "spec": spec}
+
+
 @pytest.mark.parametrize(
     ("kind", "obj", "used"),
     [
@@ -51,6 +61,47 @@ def asking(name="p", *, phase="Pending", requests=None, limits=None, **spec):
                 "requests.nvidia.com/gpu": 2,
             },
             id="a pod that asks",
+        ),
+        pytest.param(
+            "services",
+            service(type="NodePort"),
+            {"count/services": 1, "services": 1, "services.nodeports": 2},
+            id="a service on ports of nodes",
+        ),
+        pytest.param(
+            "services",
+            service(type="LoadBalancer"),
+            {
+                "count/services": 1,
+                "services": 1,
+                "services.nodeports": 2,
+                "services.loadbalancers": 1,
+            },
+            id="a balancer",
+        ),
+        pytest.param(
+            "services",
+            service(type="LoadBalancer", allocateLoadBalancerNodePorts=False),
+            {
+                "count/services": 1,
+                "services": 1,
+                "services.nodeports": 1,
+                "services.loadbalancers": 1,
+            },
+            id="a balancer whose ports are its own",
+        ),
+        pytest.param("services", service(), {"count/services": 1, "services": 1}, id="a service"),
+        pytest.param(
+            "persistentvolumeclaims",
+            claim(storageClassName="fast"),
+            {
+                "count/persistentvolumeclaims": 1,
+                "persistentvolumeclaims": 1,
+                "requests.storage": 1024,
+                "fast.storageclass.storage.k8s.io/requests.storage": 1024,
+                "fast.storageclass.storage.k8s.io/persistentvolumeclaims": 1,
+            },
+            id="a claim",
         ),
     ],
 )
@@ -98,6 +149,12 @@ def test_an_object_uses_what_quotas_name(kind, obj, used):
             id="an init container says nothing",
         ),
         pytest.param(
+            quota({"cpu": "1"}, used={"cpu": "0"}),
+            asking(initContainers=[{"name": "before"}]),
+            "failed quota: q: must specify cpu for: before,main",
+            id="containers in the order of their names",
+        ),
+        pytest.param(
             quota({"limits.cpu": "1"}, used={"limits.cpu": "0"}),
             asking(resources={"requests": {"cpu": "1"}}),
             "",
@@ -134,6 +191,18 @@ URGENT = asking(priorityClassName="high")
         pytest.param({"scopes": ["BestEffort"]}, asking(), True, id="best effort"),
         pytest.param({"scopes": ["BestEffort"]}, BURSTS, False, id="not best effort"),
         pytest.param({"scopes": ["NotBestEffort"]}, BURSTS, True, id="asks for something"),
+        pytest.param(
+            {"scopes": ["NotBestEffort"]},
+            asking(resources={"requests": {"cpu": "1"}}),
+            True,
+            id="the pod level asks for something",
+        ),
+        pytest.param(
+            {"scopes": ["BestEffort"]},
+            asking(requests={"cpu": "0", "ephemeral-storage": "1"}, overhead={"cpu": "1"}),
+            True,
+            id="asks for nothing that counts",
+        ),
         pytest.param({"scopes": ["Terminating"]}, asking(activeDeadlineSeconds=5), True, id="ends"),
         pytest.param({"scopes": ["NotTerminating"]}, asking(), True, id="does not end"),
         *(

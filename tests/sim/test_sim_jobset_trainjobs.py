@@ -67,6 +67,25 @@ def made_jobset(*objects: Any) -> Any:
     return next(each.body for each in look(*objects) if isinstance(each, Create))
 
 
+def child_of(job: Any, *, suspend: bool) -> Any:
+    """Its JobSet as it was made, and is suspended by now."""
+    spec = {**made_jobset(job, runtime())["spec"], "suspend": suspend}
+    return {**jobset(job), "spec": spec}
+
+
+def patch_of(label: str, *names: str) -> Any:
+    """What a queue wants added to pods."""
+    template = {"spec": {"template": {"metadata": {"labels": {"quota": label}}}}}
+    jobs = [{"name": each, "template": template} for each in names]
+    spec = {"template": {"spec": {"replicatedJobs": jobs}}}
+    return {"manager": "a/queue", "trainingRuntimeSpec": spec}
+
+
+def pod_labels(spec: Any) -> list[Any]:
+    templates = (each["template"]["spec"]["template"] for each in spec["replicatedJobs"])
+    return [each.get("metadata", {}).get("labels") for each in templates]
+
+
 def counts(made: Any) -> dict[str, int]:
     return {
         each["name"]: each["template"]["spec"]["parallelism"]
@@ -153,9 +172,34 @@ def test_the_container_that_trains_gets_what_the_job_says() -> None:
 )
 def test_its_jobset_is_suspended_as_it_is(held: bool, child_held: bool, patched: Any) -> None:
     job = trainjob(suspend=held)
-    writes = look(job, runtime(), jobset(job, suspend=child_held))
+    writes = look(job, runtime(), child_of(job, suspend=child_held))
     told = [each.body["spec"]["suspend"] for each in writes if isinstance(each, Patch)]
     assert told == ([] if patched is None else [patched])
+
+
+def test_patches_of_its_runtime_label_the_pods_that_they_name_the_last_one_wins() -> None:
+    node, aside = replicated("node", trains=True), replicated("aside")
+    node["template"]["spec"]["template"]["metadata"] = {"labels": {"by": "runtime"}}
+    patches = [patch_of("one", "node"), patch_of("two", "node")]
+    made = made_jobset(trainjob(runtimePatches=patches), runtime(node, aside))
+    assert pod_labels(made["spec"]) == [{"by": "runtime", "quota": "two"}, None]
+
+
+@pytest.mark.parametrize(
+    ("held", "child_held", "labels"),
+    [
+        pytest.param(True, True, ["a"], id="both held"),
+        pytest.param(False, True, ["a"], id="released"),
+        pytest.param(False, False, [], id="both running"),
+    ],
+)
+def test_a_patch_of_its_runtime_reaches_the_jobset_unless_both_run(
+    held: bool, child_held: bool, labels: Any
+) -> None:
+    job = trainjob(suspend=held, runtimePatches=[patch_of("a", "node")])
+    child = child_of(trainjob(suspend=held), suspend=child_held)
+    writes = [each.body for each in look(job, runtime(), child) if isinstance(each, Patch)]
+    assert [pod_labels(each["spec"]) for each in writes] == [[{"quota": "a"}] for _ in labels]
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import test_e2e_kinds as scenarios
 from ground import Object
 from kind_cases import KindCase
 from kind_world import KindWorld, granted
-from reading import phase_of, reason_of
+from reading import message_of, phase_of, reason_of
 from simulated_ground import manifests, simulated_ground
 from test_e2e_updates import answer
 from world import INSTALLED_IN, World
@@ -75,6 +75,13 @@ def test_what_checks_want_is_on_the_pods_of_one_run_only(world: World, jobs: Kin
     scenarios.test_what_checks_want_is_on_the_pods_of_one_run_only(world, jobs)
 
 
+@of_kinds([scenarios.JOB_SET, scenarios.MPI_JOB])
+def test_what_checks_want_the_next_time_is_on_all_pods_of_the_next_run(
+    world: World, jobs: KindWorld
+) -> None:
+    scenarios.test_what_checks_want_the_next_time_is_on_all_pods_of_the_next_run(world, jobs)
+
+
 @of_kinds([each for each in CASES if each.kind.kind in ("TrainJob", "Workflow")])
 def test_some_kinds_have_no_place_for_what_checks_want(world: World, jobs: KindWorld) -> None:
     """Spec 8.9, M20."""
@@ -95,6 +102,13 @@ def test_some_kinds_have_no_place_for_what_checks_want(world: World, jobs: KindW
 @of_kinds([each for each in CASES if not each.evictable])
 def test_a_job_that_cannot_be_stopped_runs_on_and_counts(world: World, jobs: KindWorld) -> None:
     scenarios.test_a_job_that_cannot_be_stopped_runs_on_and_counts(world, jobs)
+
+
+@of_kinds(CASES)
+def test_pods_name_the_quota_that_their_job_was_moved_to_while_it_waited(
+    world: World, jobs: KindWorld
+) -> None:
+    scenarios.test_pods_name_the_quota_that_their_job_was_moved_to_while_it_waited(world, jobs)
 
 
 @of_kinds(CASES)
@@ -146,6 +160,9 @@ def test_a_drained_queue_lets_run_what_cannot_be_stopped(world: World, jobs: Kin
     assert f"(queue {a} is stopped)" in told["message"]
     unit = world.unit(jobs.unit("first"))
     assert (phase_of(unit), reason_of(unit, "Evicted")) == ("Running", "NotEvictable")
+    assert message_of(unit) == told["message"]
+    world.set_queue(a, {"spec": {"stopPolicy": "None"}})
+    world.wait_message(jobs.unit("first"), "Running")
 
 
 def with_one_more(job: Object) -> Object:

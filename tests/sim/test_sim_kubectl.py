@@ -298,6 +298,41 @@ async def test_wait_ends_when_its_condition_is_met(kubectl: Kubectl) -> None:
     assert gone.returncode == 0
 
 
+async def test_who_asks_is_told_who_they_are_and_that_they_may_do_everything(
+    kubectl: Kubectl,
+) -> None:
+    assert await kubectl.ok("auth", "can-i", "create", "jobs") == "yes\n"
+    assert rows(await kubectl.ok("auth", "can-i", "--list"))[1] == ["*.*", "[]", "[]", "[*]"]
+    who = rows(await kubectl.ok("auth", "whoami"))
+    assert who[1] == ["Username", "kubernetes-admin"]
+    acting = await kubectl.ok("auth", "whoami", "--as=somebody", "-o", "jsonpath={..username}")
+    assert acting == "somebody"
+
+
+async def test_what_a_client_applied_the_server_may_apply_from_then_on(kubectl: Kubectl) -> None:
+    held = JOB.replace("1000m", "'1'")
+    await kubectl.ok("apply", "-f", "-", text=held)
+    resumed = held.replace("suspend: true", "suspend: false")
+    differs = await kubectl.run("diff", "--server-side", "-f", "-", text=resumed)
+    assert "-  suspend: true\n+  suspend: false\n" in differs.out
+    assert await kubectl.ok("apply", "--server-side", "-f", "-", text=resumed) == (
+        "job.batch/j serverside-applied\n"
+    )
+    assert await kubectl.ok("get", "job", "j", "-o", "jsonpath={.spec.suspend}") == "false"
+    assert "configured" in await kubectl.ok("apply", "-f", "-", text=held)
+
+
+@pytest.mark.parametrize("command", ["logs p", "exec p -- ls", "attach p", "port-forward p 80"])
+async def test_pods_that_run_nothing_say_so(kubectl: Kubectl, command: str) -> None:
+    pod = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "m", "image": "x"}]}}
+    pod |= {"apiVersion": "v1", "kind": "Pod", "status": {"phase": "Running"}}
+    await kubectl.ok("create", "-f", "-", text=json.dumps(pod))
+    status = json.dumps({"status": {"phase": "Running"}})
+    await kubectl.ok("patch", "pod", "p", "--subresource=status", "--type=merge", "-p", status)
+    told = await kubectl.refused(*command.split())
+    assert "pods of a simulated cluster run no commands and write no logs" in told
+
+
 async def test_a_stranger_is_not_let_in(kubectl: Kubectl) -> None:
     told = await kubectl.run("get", "ns", "--token=wrong")
     assert (told.code, "must be logged in" in told.err) == (1, True)

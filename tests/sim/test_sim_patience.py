@@ -6,45 +6,19 @@ import pytest
 from simulation import START, WIDGET, Sim, seen
 
 from kq.core.kinds import CONFIG_MAP
-from kq.kube import transport
 from kq.kube.client import Client
 from kq.kube.connection import Connection
-from kq.kube.errors import (
-    ApiError,
-    Conflict,
-    Indeterminate,
-    TooManyRequests,
-    Unreachable,
-    from_status,
-)
+from kq.kube.errors import ApiError, Conflict, Indeterminate, TooManyRequests
 from kq.kube.informer import Informer
-from kq.kube.lane import Lane
+from kq.kube.lane import TRIES, Lane
 from kq.kube.requests import Options, Verb, prepare
 from kq.kube.transport import Wire
 from kq.sim.faults import Faults, Trouble, on
 from kq.sim.faultywire import FaultyWire
 from kq.sim.local import LocalTransport
-from kq.sim.patience import Patient, wait_after
+from kq.sim.patience import Patient
 
 pytestmark = pytest.mark.looptime
-
-ERRORS: list[ApiError] = [
-    Unreachable("connect: connection refused"),
-    Indeterminate("the connection broke"),
-    *(
-        from_status(code, b"", headers)
-        for code in (409, 429, 500, 503)
-        for headers in ({}, {"Retry-After": "3"}, {"Retry-After": "60"})
-    ),
-]
-
-
-@pytest.mark.parametrize("attempt", [1, 2, 3])
-@pytest.mark.parametrize("error", ERRORS, ids=lambda error: f"{type(error).__name__} {error}")
-async def test_it_waits_as_long_as_the_transport_with_sockets(
-    error: ApiError, attempt: int
-) -> None:
-    assert wait_after(error, attempt) == transport._wait_after(error, attempt)
 
 
 def even(low: float, high: float) -> float:
@@ -114,10 +88,10 @@ async def test_a_server_that_stays_busy_is_the_callers_to_plan_for() -> None:
     request = prepare(Verb.GET, CONFIG_MAP, "c", "default")
     with pytest.raises(TooManyRequests):
         await wire.send(request, None, Options())
-    assert fault.struck == transport.TRIES
+    assert fault.struck == TRIES
     with pytest.raises(TooManyRequests):
         await wire.send(request, None, Options(priority=True))
-    assert fault.struck == transport.TRIES + 1
+    assert fault.struck == TRIES + 1
 
 
 async def test_only_so_many_requests_are_under_way_at_once_and_urgent_ones_besides() -> None:

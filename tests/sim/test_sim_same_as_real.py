@@ -9,10 +9,11 @@ from typing import Any
 import odd_requests
 import pytest
 from controlplane.cluster import Cluster
-from odd_applies import CHECKED_CRD, applying
+from odd_applies import CHECKED_CRD, applying, applying_what_was_applied_by_a_client
 from odd_deletes import deleting
 from odd_names import naming, warning
 from odd_pods import acting, ending, limiting, ranking, ratios
+from odd_quotas import asking, of_other_kinds, under_quota, under_scopes
 from odd_random import walking
 from odd_reads import listing, reading, watching
 from odd_requests import CRD_PATH, Ask, Told
@@ -25,6 +26,7 @@ GROUPS = [
     updating,
     patching,
     applying,
+    applying_what_was_applied_by_a_client,
     deleting,
     naming,
     warning,
@@ -36,6 +38,10 @@ GROUPS = [
     ranking,
     limiting,
     ratios,
+    under_quota,
+    under_scopes,
+    of_other_kinds,
+    asking,
 ]
 
 

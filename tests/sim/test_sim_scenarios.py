@@ -21,6 +21,7 @@ import test_e2e_order
 import test_e2e_policies
 import test_e2e_quick_start
 import test_e2e_quotas
+import test_e2e_refused
 import test_e2e_updates
 from simulated_ground import SimulatedGround, simulated_ground
 from test_e2e_bad_queues import own_queue
@@ -45,6 +46,7 @@ PLAYED = (
     test_e2e_policies,
     test_e2e_quick_start,
     test_e2e_quotas,
+    test_e2e_refused,
     test_e2e_updates,
 )
 OF_A_REAL_CLUSTER = {"control_plane", "kq", "noisy_kq", "watcher"}

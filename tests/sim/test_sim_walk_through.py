@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 import test_e2e_walk_through as scenarios
 from kind_cases_kubeflow import TF_JOB
+from kubectl_tables import rows
 from simulated_ground import SimulatedGround, manifests, simulated_ground
 from test_sim_scenarios import SERVICE_ACCOUNT
 from world import World
@@ -13,7 +14,6 @@ from world import World
 from kq.cli.laying import default_policy, load_settings
 from kq.core.kinds import NAMESPACE
 from kq.jobs import INTEGRATIONS
-from kq.show.tables import Question, table
 from kq.sim.world import Terms
 
 NAME = "test-a"
@@ -42,12 +42,11 @@ def listed(world: World) -> scenarios.Listed:
     """As the API server prints it for kubectl."""
     ground = world.ground
     assert isinstance(ground, SimulatedGround)
-    question = Question(kind=TF_JOB.kind)
 
     def states(kind: str) -> Mapping[str, str]:
         assert kind == TF_JOB.kind.kind.lower()
-        _, *lines = ground.run(table(ground.simulation.server, question))
-        return {line.split()[1]: line.split()[2] for line in lines}
+        shown = ground.run(rows(ground.simulation.server, TF_JOB.kind))
+        return {name: state for _, name, state, *_ in shown}
 
     return states
 

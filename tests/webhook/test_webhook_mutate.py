@@ -18,6 +18,7 @@ from reviews import (
     stored,
 )
 
+from kq.core import keys
 from kq.errors import DecodeError
 from kq.settings import BypassSettings, JobSettings, Settings
 from kq.settings.sections import SecuritySettings, WebhookSettings
@@ -314,6 +315,32 @@ def test_some_are_not_told_that_the_job_is_held(settings: Settings, user: str) -
     response = answer(settings=settings, userInfo={"username": user})
     assert response.operations
     assert response.warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("labels", "annotations", "warning"),
+    [
+        pytest.param({}, {keys.PRIORITY: "high"}, "not a whole number (int32)", id="priority"),
+        pytest.param({}, {keys.ACTIVE: "maybe"}, "not true or false", id="active"),
+        pytest.param(
+            {},
+            {keys.MAX_EXEC_TIME: "soon"},
+            "not a whole number of seconds, 1 or more",
+            id="longest time",
+        ),
+        pytest.param({keys.PREEMPTIBLE_LABELS[0]: "no"}, {}, "not true or false", id="preemptible"),
+    ],
+)
+def test_who_submits_is_told_what_cannot_be_read(
+    labels: dict[str, str], annotations: dict[str, str], warning: str
+) -> None:
+    """Spec 22.1: it counts as not said, so the job is held like any."""
+    job = a_job(annotations=annotations)
+    job["metadata"]["labels"] = labels
+    ((key, value),) = {**labels, **annotations}.items()
+    response = answer(job)
+    assert response.warnings == (f"{key} is {value}, {warning}", W9)
+    assert stored(job, response)["spec"]["suspend"] is True
 
 
 def test_a_job_without_a_template_is_held_all_the_same() -> None:

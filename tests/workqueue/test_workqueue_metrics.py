@@ -34,6 +34,25 @@ async def test_an_add_counts_and_deepens_the_queue_once(bench: Bench) -> None:
     assert bench.shown("depth") == 1
 
 
+async def test_what_is_fed_counts_as_it_is_drawn(bench: Bench) -> None:
+    bench.queue.feed(["foo", "bar"])
+    assert bench.shown("adds_total") in (None, 0)
+    await bench.queue.get()
+    assert bench.shown("adds_total") == 1
+    assert bench.shown("depth") == 0
+
+
+async def test_what_is_fed_while_it_is_in_process_counts_once(bench: Bench) -> None:
+    bench.queue.add("foo")
+    await bench.queue.get()
+    bench.queue.feed(["foo", "bar"])
+    assert await bench.queue.get() == "bar"
+    bench.queue.done("foo")
+    assert await bench.queue.get() == "foo"
+    assert bench.shown("adds_total") == 3
+    assert bench.shown("depth") == 0
+
+
 async def test_the_wait_is_measured_from_the_first_add_to_the_get(bench: Bench) -> None:
     bench.queue.add("foo")
     bench.now += 30 * US

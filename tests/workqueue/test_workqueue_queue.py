@@ -52,6 +52,23 @@ async def test_all_that_fifty_producers_add_reaches_ten_consumers(drain: bool) -
     assert len(queue) == 0
 
 
+async def test_workers_that_wait_take_what_is_fed_each_item_once() -> None:
+    queue: WorkQueue[str] = WorkQueue()
+    seen: list[str] = []
+    async with asyncio.TaskGroup() as group:
+        for _ in range(3):
+            group.create_task(work_off(queue, seen))
+        await settle()
+        queue.feed(str(number) for number in range(20))
+        await asyncio.sleep(0)
+        queue.add("meanwhile")
+        for _ in range(50):
+            await asyncio.sleep(0)
+        queue.shut_down()
+    assert Counter(seen) == Counter([*map(str, range(20)), "meanwhile"])
+    assert seen.index("meanwhile") < 12
+
+
 async def test_items_come_in_the_order_of_their_first_add() -> None:
     queue: WorkQueue[str] = WorkQueue()
     for item in ("foo", "bar", "foo"):

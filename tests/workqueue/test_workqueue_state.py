@@ -139,6 +139,60 @@ def test_after_the_shut_down_only_what_was_asked_for_comes() -> None:
     assert len(state) == 0
 
 
+def test_what_was_fed_comes_when_nothing_else_is_queued() -> None:
+    state: QueueState[str] = QueueState()
+    state.feed(["late", "later"])
+    state.add("now", 0)
+    assert len(state) == 1
+    assert taken(state) == "now"
+    assert [state.draw(0) and taken(state) for _ in range(3)] == ["late", "later", 0]
+
+
+def test_what_was_fed_is_read_only_as_it_is_drawn() -> None:
+    read: list[str] = []
+    state: QueueState[str] = QueueState()
+    state.feed(read.append(item) or item for item in "abc")
+    assert state.draw(0)
+    assert read == ["a"]
+
+
+def test_what_was_fed_and_is_asked_for_already_is_drawn_no_second_time() -> None:
+    state: QueueState[str] = QueueState()
+    state.feed(["foo", "bar"])
+    state.add("foo", 0)
+    assert state.draw(0) == 0
+    assert taken(state) == "foo"
+    assert state.draw(0) == 1
+    assert taken(state) == "bar"
+
+
+def test_what_was_fed_and_is_in_process_comes_again_when_done() -> None:
+    state: QueueState[str] = QueueState()
+    state.add("foo", 0)
+    taken(state)
+    state.feed(["foo", "bar"])
+    assert state.draw(0) == 2
+    assert taken(state) == "bar"
+    state.done("foo", 1)
+    assert taken(state) == "foo"
+
+
+def test_of_two_feeds_the_first_comes_first() -> None:
+    state: QueueState[str] = QueueState()
+    state.feed(["first"])
+    state.feed(["second"])
+    assert [state.draw(0) and taken(state) for _ in range(2)] == ["first", "second"]
+
+
+def test_nothing_that_was_fed_comes_after_the_shut_down() -> None:
+    state: QueueState[str] = QueueState()
+    state.feed(["before"])
+    state.shut_down()
+    state.feed(["after"])
+    assert not state.draw(0)
+    assert len(state) == 0
+
+
 def test_an_item_that_is_done_is_let_go_of() -> None:
     state: QueueState[Item] = QueueState()
     state.add_at(Item(), 1)

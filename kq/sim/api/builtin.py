@@ -51,6 +51,7 @@ def registry() -> Registry:
             *_policies(),
             *_rbac(),
             *_extensions(),
+            *_questions(),
         ]
     )
 
@@ -133,6 +134,18 @@ def _extensions() -> list[Kind]:
         _kind(hooks, "MutatingWebhookConfiguration", **_EXTENSION),
         _kind(hooks, "ValidatingWebhookConfiguration", **_EXTENSION),
     ]  # fmt: skip
+
+
+def _questions() -> list[Kind]:
+    rights, identity = "authorization.k8s.io/v1", "authentication.k8s.io/v1"
+    question: Mapping[str, Any] = {"is_question": True}
+    return [
+        _kind(identity, "SelfSubjectReview", **_CLUSTER, **question),
+        _kind(rights, "LocalSubjectAccessReview", **question),
+        _kind(rights, "SelfSubjectAccessReview", **_CLUSTER, **question),
+        _kind(rights, "SelfSubjectRulesReview", **_CLUSTER, **question),
+        _kind(rights, "SubjectAccessReview", **_CLUSTER, **question),
+    ]
 
 
 def _kind(api_version: str, kind: str, *, plural: str = "", **rules: Any) -> Kind:

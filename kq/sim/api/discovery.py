@@ -154,6 +154,8 @@ def _names(kind: Kind) -> Value:
 
 
 def _verbs(kind: Kind) -> list[str]:
+    if kind.is_question:
+        return ["create"]
     verbs = _CUSTOM_VERBS if kind.custom else _VERBS
     # Namespaces are the one kind that cannot be deleted all at once.
     is_namespace = kind.key == "namespaces"

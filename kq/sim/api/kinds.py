@@ -72,6 +72,8 @@ class Kind:
     """The fields beside name and namespace that field selectors may name."""
     subresources: tuple[str, ...] = ()
     """Subresources beside status, such as `binding`."""
+    is_question: bool = False
+    """Whether its objects are questions: answered as they are created, and not kept."""
 
     @property
     def api_version(self) -> str:

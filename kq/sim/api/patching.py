@@ -21,6 +21,7 @@ from kq.sim.api.status import (
 from kq.sim.patch import managed, strategic
 from kq.sim.patch.apply import apply
 from kq.sim.patch.documents import NO_MAP, read_json, read_map, read_yaml
+from kq.sim.patch.lastapplied import note_applied
 from kq.sim.patch.managed import Manager
 from kq.sim.patch.merge import merge
 from kq.sim.patch.operations import DoesNotApply, apply_operations
@@ -166,6 +167,7 @@ def _applied(asked: _Patch, own: Manager, *, force: bool, now: datetime) -> Deco
         )
         raise conflict(kind, meta.get("name", ""), why)
     made = apply(kind, asked.current or None, said, manager=own, force=force, now=now)
+    note_applied(made, said, own.name)
     try:
         applied = asked.rules.decode(made)
     except DecodeError as err:

@@ -27,6 +27,7 @@ from kq.sim.request.paths import Unserved, resolve
 from kq.sim.write.acts import act
 from kq.sim.write.admitting import Admitting
 from kq.sim.write.deletes import Deleter
+from kq.sim.write.questions import answered
 from kq.sim.write.rulebook import Rulebook
 from kq.sim.write.writes import Writer
 
@@ -138,6 +139,8 @@ class ApiServer:
 
     async def _write(self, call: Call) -> Answer:
         match call.verb:
+            case Verb.CREATE if call.kind.is_question:
+                return answered(call, self.rulebook)
             case Verb.CREATE if call.subresource:
                 return await act(call, writer=self._writer, deleter=self._deleter)
             case Verb.CREATE:

@@ -3,9 +3,15 @@
 from typing import Any
 
 from kq.core.kinds import Object
+from kq.core.quantity import parse_quantity
 from kq.sim.api.status import Cause
 from kq.sim.builtin.podrules import spec_faults
 
+Amounts = dict[str, int]
+"""Nano units by resource."""
+
+_COUNTED = ("cpu", "memory")
+"""Resources that make the quality of service."""
 _NODE_TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 
 
@@ -31,20 +37,39 @@ def _tolerates(taint: str) -> dict[str, Any]:
 
 
 def quality(spec: Object) -> str:
-    """The quality of service that a pod's requests and limits earn it."""
-    containers = [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
-    resources = [each.get("resources") or {} for each in containers]
-    asked = [_of_nodes(each.get("requests")) for each in resources]
-    capped = [_of_nodes(each.get("limits")) for each in resources]
-    if not any(asked) and not any(capped):
+    """The quality of service that a pod's requests and limits earn it.
+
+    Resources of the pod level decide alone, where there are any.
+    """
+    requests: Amounts = {}
+    limits: Amounts = {}
+    is_guaranteed = True
+    for resources in _resources(spec):
+        _add(requests, resources.get("requests"))
+        limited = _add(limits, resources.get("limits"))
+        is_guaranteed &= len(limited) == len(_COUNTED)
+    if not requests and not limits:
         return "BestEffort"
-    full = all(set(each) == {"cpu", "memory"} for each in capped)
-    return "Guaranteed" if full and asked == capped else "Burstable"
+    return "Guaranteed" if is_guaranteed and requests == limits else "Burstable"
 
 
-def _of_nodes(amounts: Object | None) -> dict[str, str]:
-    kept = {name: (amounts or {}).get(name) for name in ("cpu", "memory")}
-    return {name: amount for name, amount in kept.items() if amount}
+def _resources(spec: Object) -> list[Object]:
+    level = spec.get("resources")
+    if level is not None:
+        return [level]
+    containers = [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
+    return [each.get("resources") or {} for each in containers]
+
+
+def _add(total: Amounts, amounts: Object | None) -> list[str]:
+    """Adds what counts, and says of which there is any."""
+    found = []
+    for name in _COUNTED:
+        nano = parse_quantity(str((amounts or {}).get(name, 0))).nano
+        if nano > 0:
+            total[name] = total.get(name, 0) + nano
+            found.append(name)
+    return found
 
 
 def faults(pod: Object) -> list[Cause]:

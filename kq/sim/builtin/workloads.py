@@ -2,6 +2,9 @@
 
 from typing import Any
 
+from kq.core.podrequests import pod_limits, pod_request
+from kq.core.resources import format_amount
+
 Values = dict[str, Any]
 _NOTHING: tuple[Any, ...] = (None, {}, "", 0)
 
@@ -51,7 +54,25 @@ def pod(value: Values) -> None:
         if resources.get("limits"):
             resources["requests"] = resources["limits"] | resources.get("requests", {})
     if spec:
+        _complete_pod_level(spec)
         set_missing(spec, enableServiceLinks=True)
+
+
+def _complete_pod_level(spec: Values) -> None:
+    """Fills what the pod level leaves out of what containers say, then of its own limits."""
+    level = spec.get("resources") or {}
+    if not level.get("limits") and not level.get("requests"):
+        return
+    of_containers = {**spec, "resources": None, "overhead": None}
+    requests, limits = level.get("requests", {}), level.get("limits", {})
+    for name, amount in pod_limits(of_containers).items():
+        if name.startswith("hugepages-") and name not in requests:
+            limits.setdefault(name, format_amount(name, amount))
+    if limits:
+        for name, amount in pod_request(of_containers).items():
+            if name in ("cpu", "memory"):
+                requests.setdefault(name, format_amount(name, amount))
+        level |= {"limits": limits, "requests": {**limits, **requests}}
 
 
 def volume(value: Values) -> None:

@@ -1,8 +1,10 @@
 """All controllers of the simulated cluster, and its nodes."""
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
+from kq.core.codec import format_time
 from kq.sim.cluster.collector import Collector
 from kq.sim.cluster.cronjobs import cron_controller
 from kq.sim.cluster.jobs import JobController, TtlController
@@ -22,6 +24,21 @@ NODE_RESOURCES: Mapping[str, str] = {
 }
 
 
+KUBELET = "simulated"
+"""What stands in the column VERSION of nodes."""
+_UNKNOWN = (
+    "architecture",
+    "bootID",
+    "containerRuntimeVersion",
+    "kernelVersion",
+    "kubeProxyVersion",
+    "machineID",
+    "operatingSystem",
+    "osImage",
+    "systemUUID",
+)
+
+
 def controllers(plays: Plays = by_annotation) -> list[Controller]:
     """Each controller anew, knowing nothing; `plays` says how pods run."""
     return [
@@ -37,8 +54,15 @@ def controllers(plays: Plays = by_annotation) -> list[Controller]:
     ]
 
 
-def node(name: str, resources: Mapping[str, str] = NODE_RESOURCES) -> dict[str, Any]:
-    """A node to be made, ready, with so much room."""
+def node(
+    name: str, resources: Mapping[str, str] = NODE_RESOURCES, *, now: datetime | None = None
+) -> dict[str, Any]:
+    """A node to be made, ready, with so much room; its kubelet says since when and of what kind."""
+    ready = {"type": "Ready", "status": "True", "reason": "KubeletReady"}
+    if now is not None:
+        since = format_time(now)
+        ready |= {"lastHeartbeatTime": since, "lastTransitionTime": since}
+        ready["message"] = "the node is simulated"
     return {
         "apiVersion": "v1",
         "kind": "Node",
@@ -49,7 +73,8 @@ def node(name: str, resources: Mapping[str, str] = NODE_RESOURCES) -> dict[str, 
         "status": {
             "allocatable": dict(resources),
             "capacity": dict(resources),
-            "conditions": [{"type": "Ready", "status": "True", "reason": "KubeletReady"}],
+            "conditions": [ready],
+            "nodeInfo": {**dict.fromkeys(_UNKNOWN, ""), "kubeletVersion": KUBELET},
             "phase": "Running",
         },
     }

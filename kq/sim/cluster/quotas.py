@@ -7,6 +7,7 @@ from kq.core.demand import sort_of
 from kq.core.kinds import Object
 from kq.core.podrequests import pod_limits, pod_request
 from kq.core.resources import format_amount, parse_resources
+from kq.sim.builtin.pods import quality
 from kq.sim.control.objects import PODS, is_ended, place_of, status_of
 
 Usage = Mapping[str, int]
@@ -24,6 +25,8 @@ _COUNTED = (
     "services",
 )
 """Kinds that quotas may name without `count/`."""
+_CLAIMS, _SERVICES = "persistentvolumeclaims", "services"
+_OF_CLASS = ".storageclass.storage.k8s.io/"
 _HUGE_PAGES = "hugepages-"
 
 
@@ -34,6 +37,10 @@ def usage_of(kind: str, obj: Object) -> Usage:
         used[kind] = 1
     if kind == PODS and not is_ended(obj):
         used |= {PODS: 1, **_requests(obj), **_limits(obj)}
+    if kind == _SERVICES:
+        used |= _ways_in(obj["spec"])
+    if kind == _CLAIMS:
+        used |= _storage(obj["spec"])
     return used
 
 
@@ -46,7 +53,7 @@ def total_used(quota: Object, objects: Iterable[tuple[str, Object]]) -> dict[str
             for name, amount in usage_of(kind, obj).items():
                 if name in total:
                     total[name] += amount
-    return {name: format_amount(name, amount) for name, amount in sorted(total.items())}
+    return {name: _written(name, amount) for name, amount in sorted(total.items())}
 
 
 def refusal(quota: Object, kind: str, obj: Object) -> str:
@@ -77,7 +84,7 @@ def charged(quota: Object, kind: str, obj: Object) -> dict[str, Any] | None:
     if not counted or not is_in_scope(quota, kind, obj):
         return None
     told = dict(status_of(quota).get("used") or {})
-    told |= {name: format_amount(name, used.get(name) + asked[name]) for name in counted}
+    told |= {name: _written(name, used.get(name) + asked[name]) for name in counted}
     return {**status_of(quota), "used": told}
 
 
@@ -131,12 +138,7 @@ def _is_selected(expression: Object, value: str) -> bool:
 
 
 def _is_best_effort(pod: Object) -> bool:
-    spec = pod["spec"]
-    return not any(
-        amounts.get(name)
-        for amounts in (pod_request(spec), pod_limits(spec))
-        for name in ("cpu", "memory")
-    )
+    return quality(pod["spec"]) == "BestEffort"
 
 
 def _requests(pod: Object) -> dict[str, int]:
@@ -154,6 +156,30 @@ def _limits(pod: Object) -> dict[str, int]:
     return {f"limits.{name}": amount for name, amount in limits.items() if name in _COMPUTE}
 
 
+def _ways_in(service: Object) -> dict[str, int]:
+    """What a service opens to the outside: ports of nodes, and balancers."""
+    ports = service.get("ports") or ()
+    match service.get("type"):
+        case "NodePort":
+            return {"services.nodeports": len(ports)}
+        case "LoadBalancer":
+            is_given = service.get("allocateLoadBalancerNodePorts", True)
+            opened = len(ports) if is_given else sum(bool(each.get("nodePort")) for each in ports)
+            return {"services.nodeports": opened, "services.loadbalancers": 1}
+        case _:
+            return {}
+
+
+def _storage(claim: Object) -> dict[str, int]:
+    """What a claim asks for, once more under the name of its class."""
+    asked = parse_resources((claim.get("resources") or {}).get("requests"), "requests of a claim")
+    used = {"requests.storage": asked.get("storage")}
+    if name := claim.get("storageClassName"):
+        used |= {f"{name}{_OF_CLASS}{each}": amount for each, amount in used.items()}
+        used[f"{name}{_OF_CLASS}{_CLAIMS}"] = 1
+    return used
+
+
 def _unsaid(hard: Usage, pod: Object) -> list[str]:
     """What each container has to say because a quota limits it, and which do not."""
     spec, missing = pod["spec"], []
@@ -168,7 +194,7 @@ def _unsaid(hard: Usage, pod: Object) -> list[str]:
             each["name"] for each in containers if resource not in _said(each, part or "requests")
         ]
         if lacking:
-            missing.append(f"{name} for: {','.join(lacking)}")
+            missing.append(f"{name} for: {','.join(sorted(lacking))}")
     return missing
 
 
@@ -178,4 +204,9 @@ def _said(part_of_pod: Object, part: str) -> Mapping[str, Any]:
 
 
 def _spelled(amounts: Usage) -> str:
-    return ",".join(f"{name}={format_amount(name, amounts[name])}" for name in amounts)
+    return ",".join(f"{name}={_written(name, amounts[name])}" for name in amounts)
+
+
+def _written(name: str, amount: int) -> str:
+    """An amount as the server writes it; what is of a class is written as what it is."""
+    return format_amount(name.rpartition(_OF_CLASS)[2], amount)

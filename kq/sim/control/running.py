@@ -1,8 +1,8 @@
 """Controllers at work: told by an API server's storage, writing through it, on the event loop."""
 
 import asyncio
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from datetime import datetime
 
 import structlog
@@ -36,13 +36,14 @@ class Running:
         shortcuts: bool = True,
         workers: int = WORKERS,
     ) -> None:
-        self._view = View(lambda version, kind: server.registry.of(version, kind) is not None)
+        self.view = View(lambda version, kind: server.registry.of(version, kind) is not None)
+        """What there is, as all of them see it."""
         self._following = Following(server, self._heard)
         shortcut = Shortcut(server.storage, self._following) if shortcuts else None
         self._works = [
             Work(
                 controller,
-                view=self._view,
+                view=self.view,
                 writer=Writer(server, controller.name, events=events, shortcut=shortcut),
                 clock=server.clock,
             )
@@ -52,6 +53,8 @@ class Running:
         self._workers = workers
         self._clock = server.clock
         self._task: asyncio.Task[None] | None = None
+        self._may_act = asyncio.Event()
+        self._may_act.set()
 
     @property
     def failures(self) -> list[Exception]:
@@ -63,9 +66,16 @@ class Running:
         self._task = asyncio.get_running_loop().create_task(self._run(), name="cluster")
         self._following.start()
 
-    def packing(self) -> AbstractContextManager[None]:
-        """A time in which very many objects come, of which few will be looked at."""
-        return self._following.packing()
+    @contextmanager
+    def packing(self) -> Iterator[None]:
+        """A time in which very many objects come, of which few will be looked at.
+
+        Nobody acts before all of them are there: one may be the owner of an earlier one.
+        """
+        self._may_act.clear()
+        with self._following.packing():
+            yield
+        self._may_act.set()
 
     async def stop(self) -> None:
         """Ends in the middle of things, as a process does."""
@@ -83,10 +93,10 @@ class Running:
         async with asyncio.TaskGroup() as group:
             for work in self._works:
                 for number in range(self._workers):
-                    group.create_task(work.run(), name=f"{work.name}-{number}")
+                    group.create_task(work.run(self._may_act), name=f"{work.name}-{number}")
 
     def _heard(self, happened: Happened) -> None:
-        self._view.apply(happened)
+        self.view.apply(happened)
         now = self._clock()
         for work in self._told(happened.kind):
             work.hear(happened, now)
@@ -130,12 +140,13 @@ class Work:
             # Whoever wrote the object must not suffer for it.
             self._failed(err)
 
-    async def run(self) -> None:
-        """Works off keys until shut down."""
+    async def run(self, may_act: asyncio.Event) -> None:
+        """Works off keys until shut down, while it may."""
         with suppress(QueueShutDown):
             while True:
                 key = await self._queue.get()
                 try:
+                    await may_act.wait()
                     await self._attend(key)
                 finally:
                     self._queue.done(key)

@@ -70,6 +70,11 @@ class View:
         """What of a kind names that UID as an owner, the oldest first."""
         return [each.obj for each in self._owned.get(uid, {}).values() if each.kind == kind]
 
+    def bereft(self) -> list[Known]:
+        """What names owners of which at least one is not there, each once."""
+        gone = (owned for uid, owned in self._owned.items() if uid not in self._by_uid)
+        return list({uid: known for owned in gone for uid, known in owned.items()}.values())
+
     def apply(self, happened: Happened) -> None:
         """Takes in one change."""
         if happened.before is not None:

@@ -1,10 +1,11 @@
 """The JobSet that Trainer makes of a TrainJob and the runtime that it names.
 
 Nodes are counted and their containers get what the TrainJob says, as with runtimes of torch, of
-plain ML and of MPI. What frameworks tell their processes, and patches of runtimes, are left out.
+plain ML and of MPI. What frameworks tell their processes is left out, and so are patches of
+runtimes, but for labels and annotations of pods.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from kq.core.kinds import Object
@@ -17,6 +18,9 @@ NODE = "node"
 """The container that trains, and the replicated job that has it where a launcher is apart."""
 
 _GIVEN = ("image", "command", "args")
+_MARKS = ("labels", "annotations")
+_TO_PODS = ("template", "spec", "template", "metadata")
+"""The way from a replicated job to what its pods bear."""
 
 
 def jobset_of(trainjob: Object, runtime: Object) -> dict[str, Any]:
@@ -32,7 +36,7 @@ def jobset_of(trainjob: Object, runtime: Object) -> dict[str, Any]:
         "metadata": {
             "name": name,
             "namespace": namespace,
-            **{key: dict(meta[key]) for key in ("labels", "annotations") if meta.get(key)},
+            **{key: dict(meta[key]) for key in _MARKS if meta.get(key)},
             "ownerReferences": [controller_reference(trainjob)],
         },
         "spec": {
@@ -55,10 +59,33 @@ def _replicated(replicated: Object, trainjob: Object, runtime: Object) -> dict[s
     given = spec_of(trainjob).get("trainer") if trains else None
     pod_spec = pod.get("spec") or {}
     containers = [_container(each, given or {}) for each in pod_spec.get("containers") or ()]
-    made = {**pod, "spec": {**pod_spec, "containers": containers}}
+    made = _marked({**pod, "spec": {**pod_spec, "containers": containers}}, replicated, trainjob)
     counts = {"parallelism": count, "completions": count}
     told["template"] = {**template, "spec": {**spec, **counts, "template": made}}
     return told
+
+
+def _marked(pod: dict[str, Any], replicated: Object, trainjob: Object) -> dict[str, Any]:
+    """The pod template with what the patches say, one after the other."""
+    meta = pod.get("metadata") or {}
+    for patch in _patches(trainjob):
+        if patch["name"] == replicated["name"]:
+            added = _at(patch, *_TO_PODS)
+            marks = {key: {**(meta.get(key) or {}), **added[key]} for key in _MARKS if key in added}
+            meta = {**meta, **marks}
+    return {**pod, "metadata": meta} if meta else pod
+
+
+def _patches(trainjob: Object) -> Iterator[Object]:
+    """What patches of the runtime say of replicated jobs."""
+    for each in spec_of(trainjob).get("runtimePatches") or ():
+        yield from _at(each, "trainingRuntimeSpec", "template", "spec").get("replicatedJobs") or ()
+
+
+def _at(value: Object, *path: str) -> Object:
+    for step in path:
+        value = value.get(step) or {}
+    return value
 
 
 def _count(replicated: Object, trainjob: Object, runtime: Object, *, trains: bool) -> int:

@@ -17,6 +17,7 @@ from kq.sim.jobset.runtimes import jobset_of
 from kq.sim.kubeflow.conditions import Said, by_type
 from kq.sim.kubeflow.replicas import spec_of
 from kq.sim.kubeflow.training import BATCH
+from kq.sim.patch.merge import merge
 
 TRAIN_JOBS = "trainjobs.trainer.kubeflow.org"
 RUNTIMES: Mapping[str, str] = {
@@ -86,7 +87,7 @@ def _runtime(job: Seen, view: View) -> Seen | None:
 
 
 def _applied(job: Seen, jobset: Seen | None, runtime: Seen | None) -> _Applied:
-    """The JobSet, made or suspended as the job is; while both run, nobody touches it."""
+    """The JobSet, made as the job wants it; while both run, nobody touches it."""
     if runtime is None:
         return jobset
     wanted = jobset_of(job, runtime)
@@ -94,8 +95,9 @@ def _applied(job: Seen, jobset: Seen | None, runtime: Seen | None) -> _Applied:
     if jobset is None:
         [made] = taken((yield [Create(kind=JOB_SETS, namespace=namespace, body=wanted)]))
         return made
-    if is_suspended(jobset) != is_suspended(job):
-        body = {"spec": wanted["spec"]}
+    runs = not (is_suspended(jobset) or is_suspended(job))
+    body = {"spec": wanted["spec"]}
+    if not runs and merge(jobset, body) != jobset:
         taken((yield [Patch(kind=JOB_SETS, namespace=namespace, name=name, body=body)]))
     return jobset
 

@@ -10,6 +10,7 @@ from kq.sim.api.kinds import Kind
 from kq.sim.api.status import ApiStatus
 from kq.sim.patch.configuration import fault_of
 from kq.sim.patch.fields import Path, compare, fields_of, in_order, parts, shown
+from kq.sim.patch.lastapplied import own_by_note
 from kq.sim.patch.managed import (
     BEFORE_FIRST_APPLY,
     Manager,
@@ -48,7 +49,7 @@ def apply(
     removed = managed_part(kind, differences.removed, manager.subresource)
     others = {each: owned for each, owned in managers.items() if each != manager}
     if not force:
-        _refuse_conflicts(others, written)
+        _refuse_conflicts(others, written - own_by_note(schema, before, manager.name))
     result = copied(after)
     if not written and not removed and last == fields:
         # Nothing is new, the times of managers included; but a version or uid may be asked for.

@@ -6,7 +6,7 @@ from urllib.parse import unquote
 from kq.errors import KqError
 from kq.sim.api.call import JSON, Call, Request, Verb
 from kq.sim.api.kinds import Kind, Registry
-from kq.sim.api.status import method_not_allowed, no_such_path, not_found
+from kq.sim.api.status import bad_request, method_not_allowed, no_such_path, not_found
 from kq.sim.request.options import flag
 
 _ON_COLLECTION = {"GET": Verb.LIST, "POST": Verb.CREATE, "DELETE": Verb.DELETE_COLLECTION}
@@ -18,6 +18,8 @@ _ON_OBJECT = {
 }
 _NO_COLLECTION_DELETE = ("Namespace",)
 _POSTED = ("binding", "eviction", "token")
+_OF_CONTAINERS = ("attach", "exec", "log", "portforward")
+_PLAYED = "pods of a simulated cluster run no commands and write no logs"
 
 
 class Unserved(KqError):
@@ -65,18 +67,28 @@ def _resolve(
 
 
 def _verb(request: Request, kind: Kind, name: str, subresource: str) -> Verb:
-    if subresource and not _serves(kind, subresource):
-        raise not_found(kind, name) if kind.custom else no_such_path()
+    _check_subresource(kind, name, subresource)
     if request.method == "POST" and subresource in _POSTED:
         return Verb.CREATE
     verb = (_ON_OBJECT if name else _ON_COLLECTION).get(request.method)
     if verb is Verb.DELETE_COLLECTION and kind.kind_key in _NO_COLLECTION_DELETE:
+        verb = None
+    if kind.is_question and verb is not Verb.CREATE:
         verb = None
     if verb is None or (subresource and verb is Verb.DELETE):
         raise method_not_allowed()
     if verb is Verb.LIST and flag(request.query.get("watch")):
         return Verb.WATCH
     return verb
+
+
+def _check_subresource(kind: Kind, name: str, subresource: str) -> None:
+    if subresource in _OF_CONTAINERS and kind.key == "pods":
+        raise bad_request(_PLAYED)
+    if subresource and not _serves(kind, subresource):
+        raise not_found(kind, name) if kind.custom else no_such_path()
+    if kind.is_question and name:
+        raise no_such_path()
 
 
 def _serves(kind: Kind, subresource: str) -> bool:

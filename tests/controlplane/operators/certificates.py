@@ -20,5 +20,7 @@ def ensure(folder: Path, hosts: Iterable[str]) -> None:
     partial.mkdir(parents=True, mode=0o700, exist_ok=True)
     pki.write(authority.pair, partial, "ca")
     names = tuple(x509.DNSName(host) for host in hosts)
-    pki.write(authority.server(names, subject="kq-operators"), partial, "tls")
+    # Spark operator reads no key but one of RSA.
+    served = authority.server(names, subject="kq-operators", key=pki.rsa_key())
+    pki.write(served, partial, "tls")
     partial.rename(folder)

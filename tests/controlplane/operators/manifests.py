@@ -64,7 +64,9 @@ def _fitted(configuration: Object, webhooks: Webhooks, port: int, ca: bytes) -> 
     made = deepcopy(configuration)
     name = webhooks.prefix + configuration["metadata"]["name"]
     made["metadata"] = {"name": name}
+    made["webhooks"] = [each for each in made["webhooks"] if each["name"] not in webhooks.unserved]
     for webhook in made["webhooks"]:
+        webhook |= webhooks.set_of.get(webhook["name"], {})
         called = webhook["clientConfig"]["service"]
         called |= {"namespace": webhooks.namespace, "name": webhooks.service, "port": port}
         webhook["clientConfig"]["caBundle"] = base64.b64encode(ca).decode()

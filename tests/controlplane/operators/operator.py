@@ -1,8 +1,9 @@
 """What one operator consists of, and what it finds when it starts."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from controlplane import probes
 from controlplane.cluster import Cluster, Object
@@ -22,6 +23,10 @@ class Webhooks:
     service: str
     prefix: str = ""
     """Set before the names of the configurations, where they are too general."""
+    unserved: frozenset[str] = frozenset()
+    """The names of those that the program does not serve; they are left out."""
+    set_of: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """What is set of some of them, by name."""
 
     @property
     def host(self) -> str:
@@ -107,6 +112,19 @@ def link_certificates(place: Place) -> Mapping[str, str]:
     if not mount.is_symlink():
         mount.symlink_to(place.certificates)
     return {"TMPDIR": str(place.folder)}
+
+
+def write_secret(place: Place, webhooks: Webhooks, name: str, files: Iterable[str]) -> None:
+    """Some of the certificates in a Secret, for those who look for them there."""
+    place.cluster.apply(
+        f"/api/v1/namespaces/{webhooks.namespace}/secrets/{name}",
+        {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": {"name": name},
+            "stringData": {each: (place.certificates / each).read_text() for each in files},
+        },
+    )
 
 
 def answers(port: int, *, webhook_port: int | None = None) -> Callable[[Process], bool]:

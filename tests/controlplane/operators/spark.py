@@ -8,38 +8,83 @@ from urllib.parse import urlsplit
 
 from controlplane import probes
 from controlplane.operators import operator
-from controlplane.operators.operator import Operator, Place, Start
+from controlplane.operators.operator import Operator, Place, Start, Webhooks
 
 CRDS = "config/crd/bases/sparkoperator.k8s.io_{}.yaml"
 TESTS = Path(__file__).parents[2]
 SUBMIT = """#!/bin/sh
 PYTHONPATH={tests} exec {python} -m controlplane.operators.spark_submit {kubeconfig} "$@"
 """
+WEBHOOK = "spark-webhook"
+WEBHOOKS = Webhooks(
+    folder="config/webhook",
+    namespace="spark-operator",
+    service="spark-operator-webhook-svc",
+    prefix="spark-operator-",
+    # It would have ScheduledSparkApplications looked at as if they were SparkApplications.
+    unserved=frozenset({"mutate-scheduledsparkapplication.sparkoperator.k8s.io"}),
+    # As its chart has it: of its manifests every change of every pod would go there.
+    set_of={
+        "mutate-pod.sparkoperator.k8s.io": {
+            "objectSelector": {
+                "matchLabels": {"sparkoperator.k8s.io/launched-by-spark-operator": "true"}
+            },
+            "rules": [
+                {
+                    "apiGroups": [""],
+                    "apiVersions": ["v1"],
+                    "resources": ["pods"],
+                    "operations": ["CREATE"],
+                }
+            ],
+        }
+    },
+)
 
 
 def starts(place: Place) -> Sequence[Start]:
-    """The controller, for all namespaces, and the command that it calls."""
+    """Its webhooks, and the controller, for all namespaces, with the command that it calls."""
+    return [_webhook(place), _controller(place)]
+
+
+def _webhook(place: Place) -> Start:
+    """With our certificate, as if cert-manager had issued it: its own it would make anew."""
+    operator.write_secret(place, WEBHOOKS, WEBHOOK, ("ca.crt", "tls.crt", "tls.key"))
+    (health,) = probes.free_ports(1)
+    return Start(
+        name=WEBHOOK,
+        command=(
+            *(str(place.program), "webhook", "start", "--enable-cert-manager"),
+            f"--webhook-secret-name={WEBHOOK}",
+            f"--webhook-secret-namespace={WEBHOOKS.namespace}",
+            f"--webhook-cert-dir={place.folder / 'certificates'}",
+            f"--webhook-port={place.webhook_port}",
+            f"--health-probe-bind-address={operator.address(health)}",
+        ),
+        is_ready=operator.answers(health, webhook_port=place.webhook_port),
+    )
+
+
+def _controller(place: Place) -> Start:
     (health,) = probes.free_ports(1)
     _write_submit(place)
     api = urlsplit(place.cluster.access.server)
-    return [
-        Start(
-            name=OPERATOR.process,
-            command=(
-                *(str(place.program), "controller", "start"),
-                "--enable-ui-service=false",
-                "--leader-election=false",
-                f"--health-probe-bind-address={operator.address(health)}",
-            ),
-            environment={
-                "SPARK_HOME": str(place.folder),
-                # Without the two there is no argument --master, and no submission.
-                "KUBERNETES_SERVICE_HOST": api.hostname or "",
-                "KUBERNETES_SERVICE_PORT": str(api.port or 443),
-            },
-            is_ready=operator.answers(health),
-        )
-    ]
+    return Start(
+        name=OPERATOR.process,
+        command=(
+            *(str(place.program), "controller", "start"),
+            "--enable-ui-service=false",
+            "--leader-election=false",
+            f"--health-probe-bind-address={operator.address(health)}",
+        ),
+        environment={
+            "SPARK_HOME": str(place.folder),
+            # Without the two there is no argument --master, and no submission.
+            "KUBERNETES_SERVICE_HOST": api.hostname or "",
+            "KUBERNETES_SERVICE_PORT": str(api.port or 443),
+        },
+        is_ready=operator.answers(health),
+    )
 
 
 def _write_submit(place: Place) -> None:
@@ -69,5 +114,8 @@ OPERATOR = Operator(
         "/apis/sparkoperator.k8s.io/v1alpha1/sparkconnects": CRDS.format("sparkconnects"),
     },
     starts=starts,
+    helpers=(WEBHOOK,),
     effort="2 minutes on two cores",
+    webhooks=WEBHOOKS,
+    objects=(operator.namespace(WEBHOOKS.namespace),),
 )

@@ -2,8 +2,8 @@
 
 python -m controlplane.operators.spark_submit <kubeconfig> <argument of spark-submit>...
 
-The executors come at once and belong to the driver, as if it had made them. The driver belongs to
-its SparkApplication, as if the operator's webhook for pods had seen to that.
+The executors come at once and belong to the driver, as if it had made them. That the driver belongs
+to its SparkApplication is for the operator's webhook to say.
 """
 
 import itertools
@@ -25,12 +25,8 @@ def main(arguments: Sequence[str]) -> None:
     pods = f"/api/v1/namespaces/{namespace}/pods"
     selector = f"spark-{secrets.token_hex(16)}"
     name = asked["spark.kubernetes.driver.label." + APPLICATION_LABEL]
-    applications = f"/apis/sparkoperator.k8s.io/v1beta2/namespaces/{namespace}/sparkapplications"
-    application = cluster.api("GET", f"{applications}/{name}")
     driver_name = asked.get("spark.kubernetes.driver.pod.name", f"{name}-driver")
-    driver = cluster.api(
-        "POST", pods, pod("driver", driver_name, asked, owner=application, selector=selector)
-    )
+    driver = cluster.api("POST", pods, pod("driver", driver_name, asked, selector=selector))
     for number in range(1, int(asked.get("spark.executor.instances", "1")) + 1):
         executor_name = f"{name}-{selector[-8:]}-exec-{number}"
         made = pod("executor", executor_name, asked, owner=driver, selector=selector)
@@ -46,7 +42,14 @@ def configuration(arguments: Sequence[str]) -> dict[str, str]:
     return {key: value for key, _, value in pairs}
 
 
-def pod(role: str, name: str, asked: Mapping[str, str], *, owner: Object, selector: str) -> Object:
+def pod(
+    role: str,
+    name: str,
+    asked: Mapping[str, str],
+    *,
+    selector: str,
+    owner: Object | None = None,
+) -> Object:
     """The pod of a driver or an executor, as far as a scheduler is concerned."""
     prefix = f"spark.kubernetes.{role}."
     cores = asked.get(f"spark.{role}.cores", "1")
@@ -64,7 +67,7 @@ def pod(role: str, name: str, asked: Mapping[str, str], *, owner: Object, select
             "name": name,
             "labels": {**part(asked, f"{prefix}label."), **labels},
             "annotations": part(asked, f"{prefix}annotation."),
-            "ownerReferences": [reference(owner)],
+            "ownerReferences": [reference(owner)] if owner else [],
         },
         "spec": {"restartPolicy": "Never", "containers": [container]},
     }

@@ -20,7 +20,8 @@ SECRET = "training-operator-webhook-cert"
 def starts(place: Place) -> Sequence[Start]:
     """The operator, with certificates that it need not make."""
     metrics, health = probes.free_ports(2)
-    _write_secret(place)
+    # It makes others if one of these does not please it.
+    operator.write_secret(place, WEBHOOKS, SECRET, ("ca.crt", "ca.key", "tls.crt", "tls.key"))
     # It only has to exist: the content that counts is in the folder for temporary files.
     if not MOUNT.exists():
         MOUNT.parent.mkdir(parents=True, exist_ok=True)
@@ -41,21 +42,6 @@ def starts(place: Place) -> Sequence[Start]:
             is_ready=operator.answers(health, webhook_port=place.webhook_port),
         )
     ]
-
-
-def _write_secret(place: Place) -> None:
-    """The certificates as the operator keeps them; it makes others if one does not please it."""
-    names = ("ca.crt", "ca.key", "tls.crt", "tls.key")
-    data = {name: (place.certificates / name).read_text() for name in names}
-    place.cluster.apply(
-        f"/api/v1/namespaces/{WEBHOOKS.namespace}/secrets/{SECRET}",
-        {
-            "apiVersion": "v1",
-            "kind": "Secret",
-            "metadata": {"name": SECRET},
-            "stringData": data,
-        },
-    )
 
 
 OPERATOR = Operator(
