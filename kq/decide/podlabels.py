@@ -7,6 +7,7 @@ unit are gone, their last pods alone tell whose quota they use (spec 11.9).
 
 from kq.core import codec, keys
 from kq.core.model import JobView, QueueUnit, Template
+from kq.decide.pods import PodGroup
 from kq.decide.standing import Surroundings, namespace_of, quota_of
 
 
@@ -20,6 +21,16 @@ def missing_label(job: JobView, unit: QueueUnit, around: Surroundings) -> str:
     if quota and any(_named(each.template, job, around) != quota for each in labelled):
         return label
     return ""
+
+
+def counted_quota(job: JobView, pods: PodGroup | None, around: Surroundings) -> str | None:
+    """The quota that live pods of a job use: what their unit had, or what they were let go with."""
+    if pods is None or not pods.live:
+        return None
+    if pods.charged or job.released_at is None:
+        return pods.charged
+    named = {_named(each.template, job, around) for each in job.pod_sets}
+    return named.pop() if len(named) == 1 else None
 
 
 def _named(template: Template, job: JobView, around: Surroundings) -> str | None:

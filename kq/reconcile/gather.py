@@ -17,7 +17,7 @@ from kq.decide.held import grows
 from kq.decide.jobs import job_key
 from kq.decide.kinds import grows_anew
 from kq.decide.places import Place
-from kq.decide.podlabels import missing_label
+from kq.decide.podlabels import counted_quota, missing_label
 from kq.decide.situation import PodFacts, Rules, Situation
 from kq.decide.standing import named_quota, queue_name
 from kq.decide.unitspec import suffix_of, unit_name
@@ -124,14 +124,16 @@ class Gatherer:
         return self._watches.namespaces.lister.get("", name) or NamespaceView(name=name)
 
     def _quota(self, job: JobView, unit: QueueUnit | None) -> str | None:
-        """By spec 5.3; a unit that holds quota keeps its own, as does one whose job lost it."""
-        kept = None
+        """By spec 5.3; what holds quota, or has live pods, stays where it counts (spec 2.8)."""
+        book, kept = self._hub.book, None
+        counted = counted_quota(job, book.jobs.pods(job.uid), book.around)
         if unit is not None:
-            kept = named_quota(unit, self._hub.book.around)
-            if kept and unit.holds_quota:
+            kept = named_quota(unit, book.around)
+            if kept and (unit.holds_quota or kept == counted):
                 return kept
-        found = self._hub.book.quotas.quota_of(job.labels, self._namespace(job.namespace))
-        return found or kept
+        elif counted:
+            return counted
+        return book.quotas.quota_of(job.labels, self._namespace(job.namespace)) or kept
 
     def _moves(self, job: JobView, unit: QueueUnit | None) -> bool:
         """Whether what is reserved is of another quota than the one that its job names now."""

@@ -2,10 +2,11 @@
 
 import msgspec
 import pytest
-from builders import book, job_view, namespace, queue, quota, unit
+from builders import NOW, book, job_view, namespace, pod, queue, quota, unit
 
 from kq.core import codec, keys
-from kq.decide.podlabels import missing_label
+from kq.decide.podlabels import counted_quota, missing_label
+from kq.decide.pods import PodGroup
 
 SECOND_SPELLING = keys.QUOTA_LABELS[1]
 
@@ -56,3 +57,24 @@ def test_pods_of_what_is_made_of_a_job_are_labelled_where_it_says_so():
 def test_a_quota_that_no_label_can_name_is_not_written():
     nameless = unit("train", quota=None, annotations={keys.UNIT_QUOTA: "team-a"})
     assert label_for({}, unit=nameless) == ""
+
+
+@pytest.mark.parametrize(
+    ("labels", "counted"),
+    [
+        pytest.param(["other"], "other", id="as they were let go"),
+        pytest.param(["other", "other"], "other", id="of all roles"),
+        pytest.param(["other", "team-a"], None, id="of several quotas"),
+        pytest.param([""], None, id="not labelled"),
+    ],
+)
+def test_after_a_restart_templates_say_where_live_pods_count(labels, counted):
+    """Their unit is gone, and the label of the job may have been changed since."""
+    pod_sets = tuple(pod_set({keys.QUOTA_LABEL: each} if each else {}) for each in labels)
+    around = book(quota(), quota("other"), views=[queue(), namespace()]).around
+    group = PodGroup()
+    released = job_view(pod_sets=pod_sets, released_at=NOW)
+    assert counted_quota(released, group, around) is None
+    group.put(pod("train-0"))
+    assert counted_quota(released, group, around) == counted
+    assert not counted_quota(job_view(pod_sets=pod_sets), group, around)

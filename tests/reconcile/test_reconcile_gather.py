@@ -231,6 +231,22 @@ async def test_the_quota_of_a_job_with_a_unit(
     assert (await ground.now(job_view(labels=labels), ground.unit(**unit))).quota == expected
 
 
+@pytest.mark.parametrize("waits", [True, False])
+async def test_a_job_stays_where_its_live_pods_count_though_its_unit_was_deleted(
+    ground: Gathering, waits: bool
+) -> None:
+    """Its label was changed while it ran (spec 2.8)."""
+    unit = ground.unit(phase=Phase.RUNNING)
+    ground.book.saw(job_view(labels=LABELLED))
+    ground.book.saw(unit)
+    ground.book.saw(builders.pod("train-0"))
+    moved = job_view(labels={keys.QUOTA_LABEL: "other"}, suspended=waits)
+    ground.book.lost(unit)
+    assert (await ground.now(moved)).quota == "team-a"
+    ground.book.lost(builders.pod("train-0"))
+    assert (await ground.now(moved)).quota == "other"
+
+
 @pytest.mark.parametrize("label", keys.QUOTA_LABELS)
 async def test_a_quota_in_every_spelling(ground: Gathering, label: str) -> None:
     assert (await ground.now(job_view(labels={label: "team-a"}))).quota == "team-a"

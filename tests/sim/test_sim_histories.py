@@ -193,6 +193,19 @@ def test_pods_of_a_preempted_job_count_although_its_unit_is_lost() -> None:
     assert outcome.seconds > 5.0 + LOW.linger + LOW.seconds
 
 
+def test_a_job_that_was_moved_while_it_ran_stays_where_its_pods_count() -> None:
+    """Though its unit is deleted, and made anew."""
+    runs = replace(FIRST, at=6.0, name="runs", quota="apart", pods=2, cpu=1, seconds=20)
+    other = replace(SECOND, at=12.0, name="other", quota="a", pods=1, cpu=3, seconds=20)
+    steps = (
+        runs,
+        Move(at=8.2, name="runs", quota="a"),
+        other,
+        DeleteUnit(at=25.995, name="runs"),
+    )
+    assert play(History(seed=5048, steps=steps)).wrongs == []
+
+
 def test_a_watch_that_has_failed_again_and_again_may_rest_longer_each_time() -> None:
     """Nobody is missed whom no watch has shown yet."""
     job = replace(SECOND, at=17.081, name="unseen", seconds=20, linger=12)
