@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import secrets
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
@@ -12,7 +11,7 @@ from pathlib import Path
 from subprocess import CompletedProcess
 
 import pytest
-from controlplane import build, cli
+from controlplane import build, cli, probes
 from controlplane.cluster import Cluster
 from controlplane.errors import ControlPlaneError
 from controlplane.kq import Kq
@@ -211,9 +210,7 @@ def running(
 @pytest.fixture
 def namespace(control_plane: Cluster) -> Iterator[str]:
     """A fresh namespace in which pods can be made; deleted afterwards, without waiting."""
-    name = f"test-{secrets.token_hex(4)}"
-    control_plane.api("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
-    control_plane.wait(f"/api/v1/namespaces/{name}/serviceaccounts/default", bool)
+    name = probes.new_namespace(control_plane)
     yield name
     control_plane.api("DELETE", f"/api/v1/namespaces/{name}")
 

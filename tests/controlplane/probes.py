@@ -1,6 +1,7 @@
 """Questions that are asked again and again until the answer is right."""
 
 import http.client
+import secrets
 import socket
 import time
 from collections.abc import Callable
@@ -72,3 +73,11 @@ def until(holds: Callable[[], bool], what: str, seconds: float) -> None:
         if time.monotonic() > deadline:
             raise ControlPlaneError(f"waited {seconds:.0f} s in vain until {what}")
         time.sleep(POLL_SECONDS)
+
+
+def new_namespace(cluster: Cluster, stem: str = "test") -> str:
+    """The name of a namespace that nobody else has, and in which pods can be made."""
+    name = f"{stem}-{secrets.token_hex(4)}"
+    cluster.api("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
+    cluster.wait(f"/api/v1/namespaces/{name}/serviceaccounts/default", bool)
+    return name

@@ -5,7 +5,6 @@ suite does not, as what it finds after that is what it found after the write bef
 """
 
 import os
-import secrets
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -19,11 +18,11 @@ from controlplane.cluster import Cluster
 from controlplane.kq import Kq
 from controlplane.kubeconfig import read
 from ends import end_of, line_of, wait_idle
-from ground import ClusterGround
 from history import History
 from toll import Crossing, Toll, Trap, toll_before
 from watcher import Watcher
 from world import World
+from worlds import new_world
 
 from kq.core import keys
 from kq.core.kinds import POD
@@ -118,11 +117,8 @@ class Stage:
         return Run(world=world, struck=trap.struck, writes=writes, history=history)
 
     def _new_world(self) -> World:
-        name = f"crash-{secrets.token_hex(4)}"
-        self.cluster.api("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
-        world = World(ground=ClusterGround(cluster=self.cluster), namespace=name)
+        world = new_world(self.cluster, "crash")
         self.worlds.append(world)
-        self.cluster.wait(f"/api/v1/namespaces/{name}/serviceaccounts/default", bool)
         return world
 
 

@@ -3,7 +3,6 @@
 No operator is there: the test does what one would do.
 """
 
-import secrets
 from collections.abc import Callable, Iterator
 from functools import partial
 
@@ -17,6 +16,7 @@ from kind_cases_kubeflow import mpi_job, training_job
 from kind_world import shown, waiting_for
 from reading import condition_of, phase_of
 from world import World
+from worlds import new_world
 
 from kq.core import keys
 from kq.core.kinds import CRD, POD, ResourceKind
@@ -46,10 +46,7 @@ def lone_kq(
 
 @pytest.fixture
 def lone(audited_control_plane: Cluster, lone_kq: Kq) -> World:
-    name = f"lone-{secrets.token_hex(4)}"
-    audited_control_plane.api("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
-    audited_control_plane.wait(f"/api/v1/namespaces/{name}/serviceaccounts/default", bool)
-    return World(ground=ClusterGround(cluster=audited_control_plane), namespace=name)
+    return new_world(audited_control_plane, "lone")
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ KQ_LOAD_JOBS says how many; the suite takes few, so that it stays quick.
 """
 
 import os
-import secrets
 import shutil
 import time
 from collections.abc import Iterator, Sequence
@@ -19,6 +18,7 @@ from controlplane.plane import ControlPlane
 from ground import ClusterGround, Object
 from watcher import Watcher
 from world import World
+from worlds import new_world
 
 from kq.core.kinds import JOB
 
@@ -49,10 +49,7 @@ def loaded_kq(loaded_plane: ControlPlane, tmp_path_factory: pytest.TempPathFacto
 
 @pytest.fixture
 def loaded(loaded_plane: ControlPlane, loaded_kq: Kq) -> World:
-    cluster, name = loaded_plane.cluster, f"load-{secrets.token_hex(4)}"
-    cluster.api("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
-    cluster.wait(f"/api/v1/namespaces/{name}/serviceaccounts/default", bool)
-    return World(ground=ClusterGround(cluster=cluster), namespace=name)
+    return new_world(loaded_plane.cluster, "load")
 
 
 @pytest.mark.timeout(2 * SECONDS)

@@ -1,14 +1,13 @@
 """ResourceQuotas as the limits of queued jobs: keys, scopes, pods of others (spec 11.14-11.18)."""
 
-import secrets
 from collections.abc import Iterator
 
 import pytest
 from controlplane.cluster import Cluster
 from controlplane.kq import Kq
-from ground import ClusterGround
 from mode_objects import container, limit, set_limit
 from world import FOREVER, INSTALLED_IN, World
+from worlds import new_world
 
 from kq.core.kinds import POD, PRIORITY_CLASS, QUEUE, RESOURCE_QUOTA
 
@@ -36,10 +35,7 @@ def quota_kq(
 
 @pytest.fixture
 def world(audited_control_plane: Cluster, quota_kq: Kq) -> World:
-    name = f"test-{secrets.token_hex(4)}"
-    audited_control_plane.api("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
-    audited_control_plane.wait(f"/api/v1/namespaces/{name}/serviceaccounts/default", bool)
-    return World(ground=ClusterGround(cluster=audited_control_plane), namespace=name)
+    return new_world(audited_control_plane)
 
 
 def waiting_for(world: World, name: str, need: str, key: str, free_of: str) -> str:

@@ -1,15 +1,14 @@
 """Quotas that are nodes of an ElasticQuotaTree: limits, names, Queues (spec 11.4, 5.5, 3.3)."""
 
-import secrets
 from collections.abc import Iterator
 
 import pytest
 from controlplane.cluster import Cluster
 from controlplane.kq import Kq
-from ground import ClusterGround
 from mode_objects import SYSTEM, grow, node, plant, uproot, wait_told
 from reading import reason_of
 from world import INSTALLED_IN, World
+from worlds import new_world
 
 from kq.core import keys
 from kq.core.kinds import ELASTIC_QUOTA_TREE, QUEUE
@@ -40,10 +39,7 @@ def tree_kq(
 
 @pytest.fixture
 def world(audited_control_plane: Cluster, tree_kq: Kq) -> World:
-    name = f"test-{secrets.token_hex(4)}"
-    audited_control_plane.api("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
-    audited_control_plane.wait(f"/api/v1/namespaces/{name}/serviceaccounts/default", bool)
-    return World(ground=ClusterGround(cluster=audited_control_plane), namespace=name)
+    return new_world(audited_control_plane)
 
 
 def waiting_for(quota: str, cpu: int, limit: int) -> str:

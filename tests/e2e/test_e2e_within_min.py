@@ -1,14 +1,13 @@
 """Jobs that nobody may preempt start within the min of their quotas alone (spec 11.13)."""
 
-import secrets
 from collections.abc import Iterator
 
 import pytest
 from controlplane.cluster import Cluster
 from controlplane.kq import Kq
-from ground import ClusterGround
 from objects import amounts
 from world import World
+from worlds import new_world
 
 from kq.core import keys
 from kq.core.kinds import ELASTIC_QUOTA
@@ -37,10 +36,7 @@ def bounding_kq(
 
 @pytest.fixture
 def world(audited_control_plane: Cluster, bounding_kq: Kq) -> World:
-    name = f"test-{secrets.token_hex(4)}"
-    audited_control_plane.api("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
-    audited_control_plane.wait(f"/api/v1/namespaces/{name}/serviceaccounts/default", bool)
-    return World(ground=ClusterGround(cluster=audited_control_plane), namespace=name)
+    return new_world(audited_control_plane)
 
 
 def kept(world: World, name: str, quota: str, cpu: int, priority: int | None = None) -> None:

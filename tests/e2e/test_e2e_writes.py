@@ -1,6 +1,5 @@
 """How much kq writes and asks, counted at the API server; and that its rights are enough."""
 
-import secrets
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -9,8 +8,8 @@ from typing import Any
 import pytest
 from controlplane.cluster import Cluster
 from controlplane.kq import Kq
-from ground import ClusterGround
 from world import World
+from worlds import new_world
 
 from kq.core.kinds import QUEUE_UNIT
 
@@ -36,10 +35,7 @@ def audited_kq(
 
 @pytest.fixture
 def audited(audited_control_plane: Cluster, audited_kq: Kq) -> World:
-    name = f"counted-{secrets.token_hex(4)}"
-    audited_control_plane.api("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
-    audited_control_plane.wait(f"/api/v1/namespaces/{name}/serviceaccounts/default", bool)
-    return World(ground=ClusterGround(cluster=audited_control_plane), namespace=name)
+    return new_world(audited_control_plane, "counted")
 
 
 def test_a_job_that_fits_costs_few_writes_and_few_events(
