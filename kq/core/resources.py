@@ -98,6 +98,15 @@ class Resources(msgspec.Struct, frozen=True, eq=False):
         higher = {name: self[name] + more for name, more in by.items() if name in self}
         return type(self)({**self._amounts, **higher})
 
+    def bounds(self, request: "Resources") -> list[tuple[str, int, int]]:
+        """What it limits of all that is requested: name, amount and limit."""
+        asked = request._amounts
+        return [
+            (name, asked[name], most)
+            for name, most in self._amounts.items()
+            if name in asked and asked[name] > 0
+        ]
+
     @property
     def is_zero(self) -> bool:
         """Whether no amount differs from 0."""
@@ -118,6 +127,11 @@ class FirmLimit(Resources, frozen=True, eq=False):
         return name in self._amounts or (
             isinstance(name, str) and is_firm(name) and name not in _FIRM_PSEUDO
         )
+
+    def bounds(self, request: Resources) -> list[tuple[str, int, int]]:
+        """What it limits of all that is requested: name, amount and limit."""
+        asked = request.items()
+        return [(name, amount, self[name]) for name, amount in asked if amount > 0 and name in self]
 
 
 @lru_cache(maxsize=16384)

@@ -45,11 +45,7 @@ def shortage(chain: Sequence[Level], request: Resources, used: Used) -> Shortage
     """
     first: Level | None = None
     for level in chain:
-        limit = level.limit
-        for name, amount in request.items():
-            if amount <= 0 or name not in limit:
-                continue
-            most = limit[name]
+        for name, amount, most in level.limit.bounds(request):
             if amount > most:
                 missing = _missing(level, request, _nothing)
                 return Shortage(_quota(chain, level), level.name, missing, impossible=True)
@@ -73,13 +69,11 @@ def _quota(chain: Sequence[Level], level: Level) -> str:
 def _missing(level: Level, request: Resources, used: Used) -> tuple[Missing, ...]:
     """Resources that are requested, that the level names, and that it has not enough of."""
     short = {
-        name: amount
-        for name, amount in request.items()
-        if amount > 0
-        and name in level.limit
-        and used(level.name, name) + amount > level.limit.get(name)
+        name: (name, amount, most)
+        for name, amount, most in level.limit.bounds(request)
+        if used(level.name, name) + amount > most
     }
-    return tuple((name, short[name], level.limit.get(name)) for name in in_order(short))
+    return tuple(short[name] for name in in_order(short))
 
 
 def _nothing(level: str, resource: str) -> int:

@@ -53,14 +53,15 @@ class Outlook:
         return _more(_more(used, self._aside), others)
 
     def kept(self, used: Used, priority: int) -> Used:
-        """Usage with what is there already for those of other Queues that one does not pass.
+        """Usage with what is there already for those of higher priority in other Queues.
 
         Somebody has just given it back to them, and others may still be leaving: what these will
         give is no reason to take it meanwhile. Promises of this pass lack something now.
         """
         kept: Amounts = {}
         counted = _more(used, kept)
-        for each in sorted(self._barring(priority), key=lambda each: -each.priority):
+        above = (each for each in self._grounds.promises if each.priority > priority)
+        for each in sorted(above, key=lambda each: -each.priority):
             if shortage(each.chain, each.request, counted) is None:
                 _add(kept, each.levels, each.request)
         return counted

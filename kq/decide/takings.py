@@ -140,7 +140,7 @@ class Takings:
         is told when a protection ends for which somebody waits.
         """
         chain_of, name = self._chain, queue.name
-        modes = {mode_of(chain_of(shape.quota)) for shape in waiting.shapes()}
+        modes = {mode_of(chain_of(quota)) for quota in {each.quota for each in waiting.shapes()}}
         promises = self._promises | {other: each.promises for other, each in passed.items()}
         taken = self._taken | {other: each.taken for other, each in passed.items()}
         takes = preempts(queue) or waits_for_pods(queue) or modes - {Reclaim.NEVER}

@@ -75,7 +75,7 @@ class Play:
             taken = self.book.takings.of(key)
             assert taken is not None
             self.evictions.append((key.partition("/")[2], taken.reason))
-            mark = condition("Evicted", True, taken.reason, "x")
+            mark = condition("Evicted", True, taken.reason, taken.text)
             self.book.saw(changed(self.book.units[key], conditions=(mark,)))
         return [key.partition("/")[2] for key in found]
 

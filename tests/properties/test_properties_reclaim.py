@@ -4,7 +4,7 @@ Victims make their candidate start and none of them is superfluous, no quota fal
 no two units take from one another in turn, and all comes to rest (spec 13.2-13.10, 24.6).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from builders import amounts, book, pod_set, queue, quota, unit
 from hypothesis import event, example, given, settings
@@ -101,8 +101,12 @@ def quota_of(play: Play, name: str) -> str:
     return play.book.units[f"team-a/{name}"].labels[keys.QUOTA_LABEL]
 
 
-def check_floors(play: Play, setup, marked: Sequence[str]) -> None:
-    """Once all that are marked have left, no quota that lost some to another is below its min."""
+def check_floors(play: Play, setup, marked: Sequence[str], waits: Iterable[str]) -> None:
+    """Once all that are marked have left, no quota that lost some to another is below its min.
+
+    What is set aside for those who wait is theirs already.
+    """
+    promised_to = {quota_of(play, name) for name in waits}
     floors = {name: 1000 * floor for name, floor in zip(QUOTAS, setup["mins"], strict=True)}
     taken = [
         name
@@ -110,7 +114,7 @@ def check_floors(play: Play, setup, marked: Sequence[str]) -> None:
         if (mark := play.book.units[f"team-a/{name}"].condition("Evicted"))
         and mark.reason == "Reclaimed"
     ]
-    for of in {quota_of(play, name) for name in taken}:
+    for of in {quota_of(play, name) for name in taken} - promised_to:
         lost = sum(cpu_of(play, name) for name in taken if quota_of(play, name) == of)
         assert play.used(of).get("cpu", 0) - lost >= floors[of]
 
@@ -123,6 +127,13 @@ def check_limits(play: Play) -> None:
                 assert play.used(level.name).get("cpu", 0) <= level.limit.get("cpu")
 
 
+def taker_of(play: Play, victim: str) -> str:
+    """For whom it was told to give back what it has."""
+    mark = play.book.units[f"team-a/{victim}"].condition("Evicted")
+    assert mark is not None
+    return mark.message.split(" by team-a/")[1].split()[0]
+
+
 def goes_before(play: Play, name: str, other: str) -> bool:
     """Whether that one must leave alone what is freed for this one."""
     one, two = (play.book.units[f"team-a/{each}"].priority or 0 for each in (name, other))
@@ -130,12 +141,12 @@ def goes_before(play: Play, name: str, other: str) -> bool:
 
 
 def promised(play: Play) -> dict[str, list[str]]:
-    """Who waits for whom to give something back."""
+    """Who waits for whom to give something back, as far as they are named."""
     found = {}
     for each in play.book.units.values():
         verdict = play.book.verdict(each.key) if each.phase is Phase.ENQUEUED else None
         if verdict is not None and "to give back quota" in verdict.message:
-            listed = verdict.message.rpartition(": ")[2].split(", ")
+            listed = verdict.message.rpartition(": ")[2].partition(" and ")[0].split(", ")
             found[each.name] = [key.partition("/")[2] for key in listed]
     return found
 
@@ -172,18 +183,21 @@ def test_it_comes_to_rest_and_nobody_gave_anything_for_nothing(setup, listed: Li
         check_limits(play)
         waits = promised(play)
         marked = play.mark()
-        check_floors(play, setup, marked)
-        for candidate, victims in waits.items():
-            pairs |= {(candidate, each) for each in victims if each in marked}
+        check_floors(play, setup, marked, waits)
+        pairs |= {(taker_of(play, each), each) for each in marked}
+        takers = {taker_of(play, each) for each in marked}
         play.leave(play.leaving())
         if waits:
             event("somebody gave something back")
             got = play.pass_over(QUOTAS)
-            for name in set(waits).difference(got, started):
+            for name in takers.difference(got, started):
                 # One that it does not go before may have that now, or wait for more (13.6).
                 others = {*got, *started, *promised(play)} - {name}
                 assert any(not goes_before(play, name, other) for other in others)
             check_limits(play)
+            # Victims are marked before anybody looks again.
+            marked = play.mark()
+            pairs |= {(taker_of(play, each), each) for each in marked}
         elif not started:
             break
     else:
@@ -208,8 +222,10 @@ def test_nobody_is_taken_from_who_could_have_been_left_alone(setup, listed, all_
     play.submit(made(99, *one, runs=False))
     play.pass_over(QUOTAS)
     waits, marked = promised(play), play.mark()
-    assert {name for victims in waits.values() for name in victims} == set(marked)
-    for candidate, victims in waits.items():
+    assert {name for named in waits.values() for name in named} <= set(marked)
+    assert bool(waits) == bool(marked)
+    for candidate in waits:
+        victims = marked
         event(f"{len(victims)} victims")
         asks = play.book.units[f"team-a/{candidate}"]
         assert not fits(play, asks)

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Mapping
+from contextlib import nullcontext
 from typing import Any
 
 import msgspec
@@ -47,6 +48,8 @@ class People:
     def __init__(self, client: Client, server: ApiServer, team: Team, namespace: str) -> None:
         self.webhook_up = asyncio.Event()
         self.webhook_up.set()
+        self.submits = asyncio.Lock()
+        """Held by a submit that only the webhook can hold back, and while that is down."""
         self._client = client
         self._server = server
         self._team = team
@@ -154,13 +157,11 @@ class People:
 
     async def _submit(self, step: Submit) -> None:
         case = case_of(step.kind)
-        if case is ONE_JOB:
-            body = job(step, alone=not self.webhook_up.is_set())
-        else:
-            # Only the webhook knows where an operator's jobs are held.
-            await self.webhook_up.wait()
-            body = other_manifest(step, case)
+        alone = case is ONE_JOB and not self.webhook_up.is_set()
+        # Only the webhook knows where an operator's jobs are held.
+        async with nullcontext() if alone else self.submits:
+            body = job(step, alone=alone) if case is ONE_JOB else other_manifest(step, case)
             for kind, needed in case.needs(step.name, played(step)):
                 await self._client.create(kind, needed, self._namespace)
-        self._team.kept[step.name], self._cases[step.name] = step, case
-        await self._client.create(case.kind, body, self._namespace)
+            self._team.kept[step.name], self._cases[step.name] = step, case
+            await self._client.create(case.kind, body, self._namespace)

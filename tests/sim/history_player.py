@@ -181,11 +181,12 @@ class Player:
                     await self._people.act(step)
 
     async def _lose_webhook(self, seconds: float) -> None:
-        self._people.webhook_up.clear()
-        await self._simulation.kill_webhook()
-        await asyncio.sleep(seconds)
-        await self._simulation.start_webhook()
-        self._people.webhook_up.set()
+        async with self._people.submits:
+            self._people.webhook_up.clear()
+            await self._simulation.kill_webhook()
+            await asyncio.sleep(seconds)
+            await self._simulation.start_webhook()
+            self._people.webhook_up.set()
 
     def _go_wrong(self, step: Step) -> None:
         self._faults.disturb(0.0 if isinstance(step, Plan) else RETRIED_SECONDS)
