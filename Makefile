@@ -64,7 +64,7 @@ bench: install ## how fast, how dear: N=1000 JSON=file ONLY=burst,places (10 min
 bench-peers: install ## Kueue and kq under burst and places: N=1000 JSON=file (6 minutes; 4 more once)
 	@PYTHONPATH=tests:. $(BIN)/python -m bench.peers --jobs $(N) $(if $(JSON),--json $(JSON))
 
-bench-decisions: install ## how long decisions take, without an API server (4 minutes)
+bench-decisions: install ## how long decisions take, without an API server (2 minutes)
 	@PYTHONPATH=tests:. $(BIN)/python -m bench.cycles
 	@PYTHONPATH=tests:. $(BIN)/python -m bench.victims
 	@PYTHONPATH=tests:. $(BIN)/python -m bench.explanations
