@@ -38,6 +38,8 @@ from kq.sim.api.call import Request
 from kq.sim.api.server import ApiServer
 
 AT_ONCE = json.dumps({"gracePeriodSeconds": 0}).encode()
+FAIL_WITHOUT_PODS = ("JobSet", "TrainJob")
+"""Kinds whose jobs fail for good as soon as a pod is lost, where a history waits for their end."""
 ELSEWHERE = "elsewhere"
 """The one namespace that may use a quota which is barred."""
 
@@ -141,6 +143,8 @@ class People:
 
     async def _lose_pods(self, job: str) -> None:
         """As a cluster clears up after a node that does not come back."""
+        if self._case(job).kind.kind in FAIL_WITHOUT_PODS:
+            return
         listed = msgspec.json.decode(await self._client.list_page(POD, self._namespace))
         for pod in listed["items"]:
             name = pod["metadata"]["name"]
