@@ -4,7 +4,6 @@ import os
 import random
 import shutil
 import sys
-import warnings
 from pathlib import Path
 
 import click
@@ -13,6 +12,7 @@ from rich.text import Text
 
 import kq
 from kq.cli.help import HELP
+from kq.cli.interrupts import Interrupts
 from kq.log import LogFormat, configure
 from kq.show import frame
 from kq.show.cast import ROLES, cast_of
@@ -49,18 +49,18 @@ def demo(*, seed: int, jobs: int, speed: float | None, no_color: bool) -> int:
     # What is drawn makes a show, and no secret.
     cast = cast_of(jobs, random.Random(seed))  # noqa: S311
     page = Page(cast, width=console.width, **bars(console))
-    pace = Pace(moment_seconds=readable(jobs) if console.is_terminal else 0.0, speed=speed)
+    moment_seconds = readable(jobs) if console.is_terminal else 0.0
 
     def say(line: Text) -> None:
         console.print(line, soft_wrap=True)
 
-    try:
-        ending = show(cast, seed=seed, page=page, pace=pace, say=say)
-    except KeyboardInterrupt:
-        # It may fall between the making of a coroutine and its first step: no news to anybody.
-        warnings.filterwarnings("ignore", "coroutine .* was never awaited", RuntimeWarning)
-        say(Text(BROKEN_OFF))
-        return INTERRUPTED
+    with Interrupts() as interrupts:
+        pace = Pace(moment_seconds=moment_seconds, speed=speed, sleep=interrupts.sleep)
+        try:
+            ending = show(cast, seed=seed, page=page, pace=pace, say=say, check=interrupts.check)
+        except KeyboardInterrupt:
+            say(Text(BROKEN_OFF))
+            return INTERRUPTED
     if ending.wrongs:
         return 1
     for line in frame.next_steps(_called(), in_repository=MAKEFILE.is_file()):

@@ -22,20 +22,32 @@ Say = Callable[[Text], None]
 
 
 def show(
-    cast: Cast, *, seed: int, page: Page, pace: Pace, say: Say, terms: Terms | None = None
+    cast: Cast,
+    *,
+    seed: int,
+    page: Page,
+    pace: Pace,
+    say: Say,
+    check: Callable[[], None] = lambda: None,
+    terms: Terms | None = None,
 ) -> Ending:
-    """Shows it all but what to do next, and gives what came of it."""
+    """Shows it all but what to do next, and gives what came of it.
+
+    `check` is called between any two steps; what it raises ends the show.
+    """
     _say_all(say, frame.opening(cast, seed))
     with asyncio.Runner(loop_factory=_new_loop) as runner:
         play = runner.run(_opened(cast, seed, terms))
         _say_all(say, page.heads())
         # Between two runs the loop stands still, so that whoever reads can take their time.
         while moments := runner.run(play.moments()):
+            check()
             for moment in moments:
                 if lines := page.lines(moment):
                     pace.wait(moment.at)
                     _say_all(say, lines)
         ending = runner.run(play.close())
+    check()
     _say_all(say, frame.summary(ending))
     return ending
 

@@ -195,6 +195,7 @@ async def its_child_is_suspended_by_somebody(play: Play) -> None:
         ),
     )
     await play.runs()
+    await play.until(_tells_of_none_suspended)
 
 
 async def labelled_while_it_is_held(play: Play) -> None:
@@ -328,6 +329,11 @@ def _tells_of(pods: int) -> Claim:
         return sum(each.get("active", 0) for each in counts) == pods
 
     return claim
+
+
+def _tells_of_none_suspended(job: Object) -> bool:
+    """Whether a job that counts its suspended Jobs has none."""
+    return not any(each.get("suspended") for each in _counts(job))
 
 
 def _is_ready(job: Object) -> bool:
