@@ -25,7 +25,7 @@ LARGE = {
 }
 """Modules that are one thing although they are long."""
 PACKAGE_MODULES = 13
-FULL_PACKAGES = {"core": 26, "decide": 49, "jobs": 24, "reconcile": 23}
+FULL_PACKAGES = {"core": 26, "decide": 50, "jobs": 24, "reconcile": 23}
 """The vocabulary, the law, one family of kinds a module, and one reconciler a module."""
 PUBLIC_METHODS = 10
 MANY_METHODS = {"Book", "Client", "JobIndex", "Takings", "WaitingList"}

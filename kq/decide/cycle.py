@@ -1,7 +1,7 @@
 """One pass over one Queue from its head: who starts now, and why the others do not (10.7-10.13)."""
 
 import heapq
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
@@ -11,6 +11,7 @@ from kq.core.plugins import LOW, Blocking, Level, OrderKey, Problem, QueuePolicy
 from kq.core.resources import Resources
 from kq.decide.fit import Shortage, beside, shortage
 from kq.decide.places import Place
+from kq.decide.reach import reach_of
 from kq.decide.retry import Failure, in_back_off
 from kq.decide.taking import Taking
 from kq.decide.usage import Trial, Usage
@@ -84,8 +85,10 @@ class _Pass:
         self._outcome = Outcome()
         self._turn_taken = False
         """Whether one starts, or has others make room, who is to be the next."""
-        self._limit: OrderKey | None = None
-        """The last that is tried."""
+        # What one of them waits for has to stay set aside while those behind the cut are tried.
+        whole_low = line.taking is not None
+        self._reach = reach_of(line.waiting, line.depth, line.after, whole_low=whole_low)
+        self._outcome.goes_on_after = self._reach.goes_on_after
 
     def run(self) -> Outcome:
         """From the head to the last that is tried."""
@@ -98,7 +101,7 @@ class _Pass:
             goes_on = self._starts(place, shape) or place in shape.promised
             if not goes_on or index + 1 == len(shape.line):
                 continue
-            if self._is_tried(shape.line[index + 1]):
+            if self._reach.is_tried(shape.rank, shape.line[index + 1]):
                 heapq.heappush(heap, (shape.line[index + 1], number, index + 1, shape))
             else:
                 self._leave(shape)
@@ -106,7 +109,7 @@ class _Pass:
 
     def _leave(self, shape: Shape) -> None:
         """Those behind the last that is tried; a pass that goes on with them tells them more."""
-        if self._outcome.goes_on_after is None:
+        if shape.rank != LOW:
             shape.judge(None, UNTRIED, UNTRIED)
 
     def _heap(self) -> list[tuple[OrderKey, int, int, Shape | Place]]:
@@ -114,40 +117,18 @@ class _Pass:
         line = self._line
         for shape in line.waiting.shapes():
             shape.promised.clear()
-        shapes = enumerate(line.waiting.shapes())
-        heap: list[tuple[OrderKey, int, int, Shape | Place]]
-        if line.depth is None:
-            heap = [(shape.line[0], number, 0, shape) for number, shape in shapes]
-        else:
-            heap = list(self._tried(dict(shapes), line.depth))
-        heap += [(each.order, -1 - number, 0, each) for number, each in enumerate(line.expected)]
-        heapq.heapify(heap)
-        return heap
-
-    def _tried(
-        self, shapes: Mapping[int, Shape], depth: int
-    ) -> Iterator[tuple[OrderKey, int, int, Shape]]:
-        """The same where only the first so many are tried."""
-        line = self._line
-        tried = line.waiting.first(depth + 1, line.after)
-        if not tried:
-            return
-        limit = tried[min(depth, len(tried)) - 1]
-        goes_on = len(tried) > depth and line.policy.rank(limit) == LOW
-        # What one of them waits for has to stay set aside while those behind the cut are tried.
-        self._limit = None if goes_on and line.taking is not None else limit
-        self._outcome.goes_on_after = self._limit if goes_on else None
-        for number, shape in shapes.items():
+        heap: list[tuple[OrderKey, int, int, Shape | Place]] = []
+        for number, shape in enumerate(line.waiting.shapes()):
             begin = shape.begin(line.after)
             if begin == len(shape.line):
                 continue
-            if self._is_tried(shape.line[begin]):
-                yield shape.line[begin], number, begin, shape
+            if self._reach.is_tried(shape.rank, shape.line[begin]):
+                heap.append((shape.line[begin], number, begin, shape))
             else:
                 self._leave(shape)
-
-    def _is_tried(self, place: OrderKey) -> bool:
-        return self._limit is None or place <= self._limit
+        heap += [(each.order, -1 - number, 0, each) for number, each in enumerate(line.expected)]
+        heapq.heapify(heap)
+        return heap
 
     def _set_aside(self, expected: Place) -> None:
         """What one takes that is about to come, if it fits; else it holds its quota up."""
@@ -161,12 +142,12 @@ class _Pass:
 
     def _starts(self, place: OrderKey, shape: Shape) -> bool:
         """Whether this one starts; if not, so much holds for all behind it in its shape."""
-        chain = self._line.chain_of(shape.quota)
         blocking = self._blocking(shape)
         if blocking is Blocking.BARRED:
             self._bar(shape)
             return False
-        short = shortage(chain, shape.request, self._trial.used)
+        chain = self._line.chain_of(shape.quota)
+        short = shape.demand(chain).shortage(self._trial.used)
         if short is None and self._line.taking is not None:
             short = self._line.taking.shortage(place, chain, shape.request, self._trial.used)
         if short is not None:
@@ -226,7 +207,7 @@ class _Pass:
     def _fits_beside(self, shape: Shape, chain: Sequence[Level]) -> bool:
         """Whether it fits if the one that bars its quota had all that it asks for (10.11c)."""
         used = beside(self._trial.used, self._outcome.barriers[shape.quota][1])
-        return shortage(chain, shape.request, used) is None
+        return shape.demand(chain).shortage(used) is None
 
     def _keep(self, shape: Shape, problem: Problem) -> None:
         self._outcome.failed += 1
@@ -243,7 +224,9 @@ class _Pass:
         bars = policy.blocks(shape.rank, shape.rank) is Blocking.BARRED
         problem = short.problem
         if self._line.backs_off and not (bars or short.impossible or place in shape.promised):
-            outcome.failures.append(Failure(shape, place, self._limit, problem))
+            outcome.failures.append(
+                Failure(shape, place, self._reach.last.get(shape.rank), problem)
+            )
             problem = in_back_off(problem)
         barred = bars and not passed_over
         rest = Problem(Reason.BLOCKED, m8(self._line.queue, shape.quota)) if barred else problem

@@ -38,22 +38,46 @@ def _in_words(short: Shortage) -> Problem:
     return Problem(Reason.WAITING, m1(short.quota, short.level, short.missing))
 
 
-def shortage(chain: Sequence[Level], request: Resources, used: Used) -> Shortage | None:
-    """What the request lacks in that chain; None if it fits.
+class Demand:
+    """A request laid against the limits of a chain, worked out once for however many looks.
 
-    A request above a limit can never fit, whatever else is short, so that is told first.
+    `impossible`: what it lacks of a limit that it is above by itself, so that it can never fit.
     """
-    first: Level | None = None
-    for level in chain:
-        for name, amount, most in level.limit.bounds(request):
-            if amount > most:
-                missing = _missing(level, request, _nothing)
-                return Shortage(_quota(chain, level), level.name, missing, impossible=True)
-            if first is None and used(level.name, name) + amount > most:
-                first = level
-    if first is None:
+
+    __slots__ = ("_bounds", "chain", "impossible", "request")
+
+    def __init__(self, chain: Sequence[Level], request: Resources) -> None:
+        self.chain = chain
+        self.request = request
+        self.impossible: Shortage | None = None
+        self._bounds = [(level, _in_order(level.limit.bounds(request))) for level in chain]
+        for level, bounds in self._bounds:
+            if any(amount > most for _, amount, most in bounds):
+                missing = tuple(each for each in bounds if each[1] > each[2])
+                self.impossible = Shortage(_quota(chain, level), level.name, missing, True)
+                return
+
+    def shortage(self, used: Used) -> Shortage | None:
+        """What it lacks beside what is in use; None if it fits.
+
+        What can never fit is told first, whatever else is short.
+        """
+        if self.impossible is not None:
+            return self.impossible
+        for level, bounds in self._bounds:
+            name = level.name
+            for resource, amount, most in bounds:
+                if used(name, resource) + amount > most:
+                    missing = tuple(
+                        each for each in bounds if used(name, each[0]) + each[1] > each[2]
+                    )
+                    return Shortage(_quota(self.chain, level), name, missing, False)
         return None
-    return Shortage(_quota(chain, first), first.name, _missing(first, request, used), False)
+
+
+def shortage(chain: Sequence[Level], request: Resources, used: Used) -> Shortage | None:
+    """What the request lacks in that chain; None if it fits."""
+    return Demand(chain, request).shortage(used)
 
 
 def beside(used: Used, kept: Resources) -> Used:
@@ -66,15 +90,9 @@ def _quota(chain: Sequence[Level], level: Level) -> str:
     return level.name if level.beside else chain[0].name
 
 
-def _missing(level: Level, request: Resources, used: Used) -> tuple[Missing, ...]:
-    """Resources that are requested, that the level names, and that it has not enough of."""
-    short = {
-        name: (name, amount, most)
-        for name, amount, most in level.limit.bounds(request)
-        if used(level.name, name) + amount > most
-    }
-    return tuple(short[name] for name in in_order(short))
-
-
-def _nothing(level: str, resource: str) -> int:
-    return 0
+def _in_order(bounds: list[Missing]) -> list[Missing]:
+    """As messages list resources."""
+    if len(bounds) < 2:
+        return bounds
+    by_name = {each[0]: each for each in bounds}
+    return [by_name[name] for name in in_order(by_name)]

@@ -1,12 +1,13 @@
 """Candidates of one quota and rank with one request: either all of them fit or none."""
 
 from bisect import bisect_right, insort
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from kq.core.plugins import LOW, OrderKey, Problem
+from kq.core.plugins import LOW, Level, OrderKey, Problem
 from kq.core.resources import Resources
+from kq.decide.fit import Demand
 
 ShapeId = tuple[str, Resources, int]
 """A quota, a request, and the rank in the policy's lists."""
@@ -39,6 +40,7 @@ class Shape:
     until: datetime | None = None
     into: "Shape | None" = None
     """The one that has all of its own, after they were merged."""
+    _demand: Demand | None = field(default=None, compare=False, repr=False)
 
     @property
     def quota(self) -> str:
@@ -54,6 +56,13 @@ class Shape:
     def rank(self) -> int:
         """In which list of the policy they are."""
         return self.id[2]
+
+    def demand(self, chain: Sequence[Level]) -> Demand:
+        """What each of them asks, laid against its quota's chain."""
+        found = self._demand
+        if found is None or found.chain is not chain:
+            found = self._demand = Demand(chain, self.id[1])
+        return found
 
     def begin(self, after: OrderKey | None) -> int:
         """Where a pass that goes on behind `after` begins: ranks above the last begin anew."""
@@ -83,6 +92,8 @@ class Shape:
 
     def untold(self) -> list[OrderKey]:
         """Those that were told something else than what holds now."""
+        if self._all_told():
+            return []
         special = dict(self.promised)
         if self.head is not None and self.head_verdict is not None:
             special.setdefault(self.head, self.head_verdict)
@@ -98,6 +109,14 @@ class Shape:
                 if place not in special
             ]
         return others
+
+    def _all_told(self) -> bool:
+        """Whether all are told the same and hear nothing new, as most do of most passes."""
+        rest = self.rest_verdict
+        told = self.told.get(rest) if rest is not None and len(self.told) == 1 else None
+        if told is None or self.promised:
+            return False
+        return self.head is None or (self.head_verdict == rest and self.head in told)
 
     def tell(self, place: OrderKey, told: Problem | None) -> None:
         """That one's object says so."""

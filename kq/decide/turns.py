@@ -26,10 +26,10 @@ class Limits(Protocol):
 
 def turn_of(queue: Queue, waiting: WaitingList | None, quotas: Limits, usage: Usage) -> Turn:
     """Priority descending, smaller dominant share, older head, name."""
-    age = next((each[1] for each in waiting.first(1, None)), None) if waiting is not None else None
+    head = waiting.head() if waiting is not None else None
     made = quotas.auto_made(queue.name)
     share = dominant_share(made.quota, quotas, usage) if made is not None else float("inf")
-    return (-queue.priority, share, float("inf") if age is None else age, queue.name)
+    return (-queue.priority, share, head[1] if head is not None else float("inf"), queue.name)
 
 
 def dominant_share(quota: str, quotas: Limits, usage: Usage) -> float:

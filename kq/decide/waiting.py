@@ -96,10 +96,15 @@ class WaitingList:
         """All quotas that somebody waits for, in back-off or not."""
         return {each.quota for each in chain(self._shapes.values(), self._resting) if each.line}
 
-    def first(self, count: int, after: OrderKey | None) -> list[OrderKey]:
-        """So many that are tried, from the head; of the last rank only those behind `after`."""
-        lines = [islice(shape.line, shape.begin(after), None) for shape in self._shapes.values()]
+    def first(self, count: int, rank: int, after: OrderKey | None = None) -> list[OrderKey]:
+        """So many of a rank that are tried, from the head; of the low ones those behind `after`."""
+        shapes = [shape for shape in self._shapes.values() if shape.rank == rank]
+        lines = [islice(shape.line, shape.begin(after), None) for shape in shapes]
         return list(islice(merge(*lines), count))
+
+    def head(self) -> OrderKey | None:
+        """The first of all that are tried; None if nobody is."""
+        return min((shape.line[0] for shape in self._shapes.values() if shape.line), default=None)
 
     def every(self) -> Iterator[Shape]:
         """All shapes, those in back-off too."""

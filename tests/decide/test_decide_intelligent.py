@@ -144,11 +144,18 @@ def test_a_low_list_that_was_cut_short_goes_on_behind_the_last_that_was_tried():
     assert third.outcome.goes_on_after is None
 
 
-def test_high_units_count_first_and_nothing_goes_on_without_a_low_one_tried():
-    units = [high("a", 9), high("b", 9, 1), low("low", 1)]
-    made = Pass("Intelligent", one(8), *units, depth=2, skip_impossible=True)
-    assert made.started == []
-    assert made.outcome.goes_on_after is None
+def test_as_many_high_ones_as_are_tried_keep_no_low_one_from_its_try():
+    """Spec 10.12: the next pass goes on with low ones, of which it counts so many."""
+    highs = [high(f"high{number}", 9 + number, number) for number in range(3)]
+    lows = [low(f"low{number}", 9, number) for number in range(2)]
+    units, options = [*highs, *lows, low("fits", 1, 9)], {"depth": 2, "skip_impossible": True}
+    first = Pass("Intelligent", one(8), *units, **options)
+    assert (first.started, first.told("high2"), first.told("fits")) == ([], UNTRIED, None)
+    second = Pass("Intelligent", one(8), *units, **options, after=first.outcome.goes_on_after)
+    assert (second.started, second.told("high2"), second.told("fits")) == ([], UNTRIED, None)
+    third = Pass("Intelligent", one(8), *units, **options, after=second.outcome.goes_on_after)
+    assert (third.started, third.told("high2")) == (["fits"], UNTRIED)
+    assert third.outcome.goes_on_after is None
 
 
 # -- one at a time (spec 10.13)

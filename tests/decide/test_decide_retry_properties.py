@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from retry_scene import BACKOFF, STRICT, Scene, seconds
 
-from kq.core.plugins import Problem
+from kq.core.plugins import HIGH, Problem
 from kq.core.resources import ZERO
 from kq.decide.retry import Failure, Pace, end_of
 from kq.decide.waiting import WaitingList
@@ -83,7 +83,7 @@ class AgainstAList(RuleBasedStateMachine):
         tried = {(each, s.failures) for s in self.line.shapes() for each in s.line}
         mine = {(p, u["failures"]) for p, u in self.units.items() if u["until"] is None}
         assert tried == mine
-        assert self.line.first(99, None) == sorted(place for place, _ in mine)
+        assert self.line.first(99, HIGH) == sorted(place for place, _ in mine)
         assert all(shape.line == sorted(shape.line) for shape in self.line.shapes())
         assert list(self.line.in_order()) == sorted(self.units)
         assert [self.line.position(each) for each in sorted(self.units)] == [

@@ -23,8 +23,7 @@ from msgspec.structs import replace
 from kq.core import keys
 from kq.core.model import Phase
 from kq.core.options import QuotaOptions
-from kq.decide import cycle
-from kq.decide.fit import shortage
+from kq.decide.fit import Demand
 from kq.decide.queuesettings import preempts, skips_impossible, waits_for_pods
 from kq.quota.elasticquota import ElasticQuotas
 
@@ -232,12 +231,13 @@ def test_11_9_growth_of_a_running_job_counts_at_once_and_nobody_else_starts():
 def test_10_16_the_cost_of_a_cycle_follows_shapes_not_waiting_units(monkeypatch):
     """Spec 10.16: as many looks at a quota for 600 that wait as for 30, of the same 3 requests."""
     looks: list[int] = []
+    look = Demand.shortage
 
     def looked(*given_):
         looks[-1] += 1
-        return shortage(*given_)
+        return look(*given_)
 
-    monkeypatch.setattr(cycle, "shortage", looked)
+    monkeypatch.setattr(Demand, "shortage", looked)
     for count in (10, 200):
         waiting = [unit(f"u{n}", cpu=1 + n % 3, minute=n) for n in range(3 * count)]
         jobs = [job_view(each.name) for each in waiting]

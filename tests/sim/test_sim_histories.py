@@ -225,6 +225,23 @@ def test_a_job_that_can_never_start_may_hold_back_those_behind_it_in_its_own_lin
     assert play(History(seed=1, steps=steps)).wrongs == []
 
 
+def test_as_many_high_ones_as_max_depth_lets_be_tried_keep_no_low_one_for_ever() -> None:
+    """Found by seed 1664."""
+    cut = Govern(
+        at=0.0,
+        quota="apart",
+        policy="Intelligent",
+        threshold=1,
+        max_depth=2,
+        skips_impossible=True,
+    )
+    large = replace(SECOND, name="large", quota="apart", priority=1)
+    small = replace(SECOND, at=2.0, name="small", quota="apart", pods=1, priority=0)
+    steps = (cut, large, replace(large, at=1.5, name="larger"), small)
+    people = (Delete(at=60.0, name="large"), Delete(at=60.0, name="larger"))
+    assert play(History(seed=1, steps=(*steps, *people))).wrongs == []
+
+
 def test_what_is_said_to_be_held_back_must_be_so_by_the_rules(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
