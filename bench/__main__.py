@@ -1,64 +1,38 @@
 """Runs the benchmarks: PYTHONPATH=tests:. python -m bench --jobs 1000 --json figures.json."""
 
 import argparse
-import json
 import os
-import shutil
-import signal
 import sys
-import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from controlplane import build, cli
-from controlplane.errors import ControlPlaneError
-from rich.console import Console
-
-from bench import failure, loads
+from bench import frame, loads
+from bench.frame import Conditions
 from bench.loads import LOADS
 from bench.outcome import Outcome, merged, table
 from bench.progress import tell
 from bench.stage import Sizes
 
-BUSY = 0.7
-"""A load average above which other work on the machine spoils figures."""
-
-INTERRUPTED = 130
 WIDTH = 140
 
 
 def main(arguments: Sequence[str]) -> int:
     """Runs the loads that are asked for; 0 if all went well, 1 if not, 130 after Ctrl-C."""
     options = _parser().parse_args(arguments)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        binaries = build.ensure_binaries(build.control_plane_module(), os.environ, cli.tell)
-    except ControlPlaneError as err:
-        tell(f"error: {err}")
-        return 1
-    folder = Path(tempfile.mkdtemp(prefix="kq-bench-"))
-    try:
+
+    def work(folder: Path) -> Callable[[], None]:
+        binaries = frame.control_plane()
         outcomes, conditions = _run_all(options, binaries, folder)
-    except KeyboardInterrupt:
-        shutil.rmtree(folder)
-        tell("interrupted; nothing was left running, nothing was left behind")
-        return INTERRUPTED
-    except Exception as err:  # whatever it was, a log is named
-        for line in failure.report(err, folder):
-            tell(line)
-        return 1
-    shutil.rmtree(folder)
-    _show(outcomes, conditions, options.json)
-    return 0
+        return lambda: _show(outcomes, conditions, options.json)
+
+    return frame.framed("bench", work)
 
 
 def _run_all(
     options: argparse.Namespace, binaries: Path, folder: Path
-) -> tuple[list[Outcome], dict[str, object]]:
-    load_average, started = os.getloadavg()[0], time.monotonic()
-    if load_average > BUSY:
-        tell(f"this machine is busy (load average {load_average:.1f}): figures will be worse")
+) -> tuple[list[Outcome], Conditions]:
+    load_average, started = frame.load_average(), time.monotonic()
     sizes = Sizes(jobs=options.jobs, waiting=options.waiting)
     outcomes = []
     for name in options.only:
@@ -66,26 +40,19 @@ def _run_all(
         outcomes.append(loads.run(name, sizes, binaries, folder / name))
         for row in outcomes[-1].rows:
             tell(f"  {row.figure}: {row.value}")
-    conditions: dict[str, object] = {
+    conditions = {
         "jobs": sizes.jobs,
         "waiting": sizes.waiting,
         "cores": os.cpu_count(),
-        "load_average_before": round(load_average, 2),
+        "load_average_before": load_average,
         "seconds": round(time.monotonic() - started),
     }
     return outcomes, conditions
 
 
-def _show(outcomes: Sequence[Outcome], conditions: dict[str, object], path: Path | None) -> None:
-    title = ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in conditions.items())
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=WIDTH)
-    console.print(table(outcomes, title))
-    if path is not None:
-        figures = {**merged(outcomes), "conditions": conditions}
-        path.write_text(json.dumps(figures, indent=2) + "\n")
-        tell(f"the figures are in {path}")
+def _show(outcomes: Sequence[Outcome], conditions: Conditions, path: Path | None) -> None:
+    frame.console_of(WIDTH).print(table(outcomes, frame.title_of(conditions)))
+    frame.write_figures(merged(outcomes), conditions, path)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -6,20 +6,17 @@ PYTHONPATH=tests:. python -m bench.profile --jobs 500
 import argparse
 import asyncio
 import os
-import shutil
 import signal
 import sys
-import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from controlplane import build, cli, processes
+from controlplane import processes
 from controlplane.processes import Process
-from rich.console import Console
 
-from bench import failure, objects, stacks, stage
+from bench import frame, objects, stacks, stage
 from bench.failure import BenchError
 from bench.loads.burst import SETTLE_SECONDS
 from bench.metrics import counters
@@ -29,7 +26,6 @@ from bench.stage import Stage, Wanted
 
 SAMPLING = Path(__file__).with_name("sampling")
 WRITING_SECONDS = 10.0
-INTERRUPTED = 130
 COUNTED = ("kq_reconcile", "workqueue_adds", "rest_client_requests")
 WIDTH = 180
 
@@ -58,22 +54,12 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--jobs", type=int, default=500)
     parser.add_argument("--stacks", type=Path, help="a folder for the notes, for flame graphs")
     options = parser.parse_args(arguments)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    folder = Path(tempfile.mkdtemp(prefix="kq-profile-"))
-    try:
-        binaries = build.ensure_binaries(build.control_plane_module(), os.environ, cli.tell)
-        found = _profile(options.jobs, binaries, folder)
-    except KeyboardInterrupt:
-        shutil.rmtree(folder)
-        tell("interrupted; nothing was left running, nothing was left behind")
-        return INTERRUPTED
-    except Exception as err:  # whatever it was, a log is named
-        for line in failure.report(err, folder):
-            tell(line)
-        return 1
-    shutil.rmtree(folder)
-    _show(found, options.stacks)
-    return 0
+
+    def work(folder: Path) -> Callable[[], None]:
+        found = _profile(options.jobs, frame.control_plane(), folder)
+        return lambda: _show(found, options.stacks)
+
+    return frame.framed("profile", work)
 
 
 def _profile(jobs: int, binaries: Path, folder: Path) -> Findings:
@@ -118,9 +104,7 @@ def _written(path: Path) -> str:
 
 
 def _show(found: Findings, folder: Path | None) -> None:
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=WIDTH)
+    console = frame.console_of(WIDTH)
     console.print(f"the manager did, a job, in a burst of {found.jobs} (its start included):")
     for name, number in sorted(found.done.items()):
         console.print(f"  {number / found.jobs:8.2f}  {name}", markup=False)

@@ -2,24 +2,17 @@
 
 import argparse
 import asyncio
-import json
 import os
-import shutil
-import signal
 import sys
-import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from rich.console import Console
-
-from bench import failure
+from bench import frame
 from bench.crowd import crowd, figures, ground, sample
 from bench.outcome import Outcome, table
 from bench.progress import tell
 from kq.log import LogFormat, configure
 
-INTERRUPTED = 130
 WIDTH = 140
 LOAD_SECONDS = 60.0
 SECONDS_A_UNIT = 0.005
@@ -31,23 +24,14 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--units", type=int, default=100_000, help="how many wait")
     parser.add_argument("--json", type=Path, help="where to write the figures")
     options = parser.parse_args(arguments)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     configure("error", LogFormat("console"))
-    folder = Path(tempfile.mkdtemp(prefix="kq-crowd-"))
-    load_average = os.getloadavg()[0]
-    try:
+    load_average = frame.load_average()
+
+    def work(folder: Path) -> Callable[[], None]:
         outcome = _run(options.units, folder)
-    except KeyboardInterrupt:
-        shutil.rmtree(folder)
-        tell("interrupted; nothing was left running, nothing was left behind")
-        return INTERRUPTED
-    except Exception as err:  # whatever it was, a log is named
-        for line in failure.report(err, folder):
-            tell(line)
-        return 1
-    shutil.rmtree(folder)
-    _show(outcome, round(load_average, 2), options.json)
-    return 0
+        return lambda: _show(outcome, load_average, options.json)
+
+    return frame.framed("crowd", work)
 
 
 def _run(units: int, folder: Path) -> Outcome:
@@ -64,14 +48,8 @@ def _run(units: int, folder: Path) -> Outcome:
 
 def _show(outcome: Outcome, load_average: float, path: Path | None) -> None:
     conditions = {"cores": os.cpu_count(), "load_average_before": load_average}
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=WIDTH)
-    title = ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in conditions.items())
-    console.print(table([outcome], title))
-    if path is not None:
-        path.write_text(json.dumps({**outcome.figures, "conditions": conditions}, indent=2) + "\n")
-        tell(f"the figures are in {path}")
+    frame.console_of(WIDTH).print(table([outcome], frame.title_of(conditions)))
+    frame.write_figures(outcome.figures, conditions, path)
 
 
 if __name__ == "__main__":

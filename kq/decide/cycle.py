@@ -13,9 +13,10 @@ from kq.decide.fit import Shortage, beside, shortage
 from kq.decide.places import Place
 from kq.decide.reach import reach_of
 from kq.decide.retry import Failure, in_back_off
+from kq.decide.shapes import Shape, demand_of
 from kq.decide.taking import Taking
 from kq.decide.usage import Trial, Usage
-from kq.decide.waiting import Shape, WaitingList
+from kq.decide.waiting import WaitingList
 
 Barrier = tuple[int, Resources]
 """Of one that does not fit: its rank, and what it asks."""
@@ -147,7 +148,7 @@ class _Pass:
             self._bar(shape)
             return False
         chain = self._line.chain_of(shape.quota)
-        short = shape.demand(chain).shortage(self._trial.used)
+        short = demand_of(shape, chain).shortage(self._trial.used)
         if short is None and self._line.taking is not None:
             short = self._line.taking.shortage(place, chain, shape.request, self._trial.used)
         if short is not None:
@@ -207,7 +208,7 @@ class _Pass:
     def _fits_beside(self, shape: Shape, chain: Sequence[Level]) -> bool:
         """Whether it fits if the one that bars its quota had all that it asks for (10.11c)."""
         used = beside(self._trial.used, self._outcome.barriers[shape.quota][1])
-        return shape.demand(chain).shortage(used) is None
+        return demand_of(shape, chain).shortage(used) is None
 
     def _keep(self, shape: Shape, problem: Problem) -> None:
         self._outcome.failed += 1

@@ -40,7 +40,8 @@ class Shape:
     until: datetime | None = None
     into: "Shape | None" = None
     """The one that has all of its own, after they were merged."""
-    _demand: Demand | None = field(default=None, compare=False, repr=False)
+    demand: Demand | None = field(default=None, compare=False, repr=False)
+    """What each of them asks, laid against its quota's chain as it was at the last pass."""
 
     @property
     def quota(self) -> str:
@@ -56,13 +57,6 @@ class Shape:
     def rank(self) -> int:
         """In which list of the policy they are."""
         return self.id[2]
-
-    def demand(self, chain: Sequence[Level]) -> Demand:
-        """What each of them asks, laid against its quota's chain."""
-        found = self._demand
-        if found is None or found.chain is not chain:
-            found = self._demand = Demand(chain, self.id[1])
-        return found
 
     def begin(self, after: OrderKey | None) -> int:
         """Where a pass that goes on behind `after` begins: ranks above the last begin anew."""
@@ -153,3 +147,11 @@ class Shape:
                 insort(self.line, each)
         else:
             self.line = sorted([*self.line, *places])
+
+
+def demand_of(shape: Shape, chain: Sequence[Level]) -> Demand:
+    """What each of the shape asks, laid against that chain of its quota."""
+    found = shape.demand
+    if found is None or found.chain is not chain:
+        found = shape.demand = Demand(chain, shape.request)
+    return found
