@@ -1,25 +1,15 @@
 """Scenes of jobs of Ray, Spark and Argo, played on a cluster: on any, or on a simulated one."""
 
-import asyncio
 import secrets
-from datetime import UTC, datetime, timedelta
-from random import Random
 
+import scene_grounds
 from controller_stage import Stage
 from data_scenes import Part, Play
 from data_stories import Story
 
-from kq.core.kinds import CRD, ResourceKind
 from kq.kube.client import Client
-from kq.kube.connection import Connection
-from kq.sim.api.server import ApiServer
-from kq.sim.cluster.cluster import controllers, node
-from kq.sim.control.running import Running
-from kq.sim.local import LocalTransport
 from kq.sim.operators import operator_controllers, operator_kinds
 
-NODE = ResourceKind("", "v1", "Node", "nodes", namespaced=False)
-START = datetime(2026, 3, 1, 12, 30, tzinfo=UTC)
 NAMES = ("ray", "spark", "argo")
 
 
@@ -37,23 +27,8 @@ async def played(client: Client, part: Part) -> Story:
 
 async def simulated(part: Part) -> tuple[Story, list[Exception]]:
     """What the simulated operators do in a scene, and what they stumbled over."""
-    loop = asyncio.get_running_loop()
-    begin = loop.time()
-
-    def clock() -> datetime:
-        return START + timedelta(seconds=loop.time() - begin)
-
-    server = ApiServer(clock=clock, random=Random(1))
-    await server.start()
-    running = Running(server, [*controllers(), *operator_controllers(NAMES)])
-    running.start()
-    transport = LocalTransport(server)
-    try:
-        async with Client(Connection(base_url="https://sim"), transport=transport) as client:
-            await client.create(NODE, node("node-0"))
-            for crd in operator_kinds(NAMES):
-                await client.create(CRD, crd)
-            story = await played(client, part)
-    finally:
-        await running.stop()
-    return story, running.failures
+    return await scene_grounds.simulated(
+        lambda client, clock: played(client, part),
+        operators=operator_controllers(NAMES),
+        kinds=operator_kinds(NAMES),
+    )

@@ -118,8 +118,9 @@ class Onlooker:
         share.changed = self.changed
         before, quota, grants = share.used, share.quota, share.grants
         self._change(share, top, None if gone else new, old or new)
-        self._count(quota, -before, event)
-        self._count(share.quota, share.used, event)
+        rises = share.quota != quota or share.used > before
+        self._count(quota, -before)
+        self._count(share.quota, share.used, event if rises else None)
         if share.grants > grants:
             self.on_grant(share)
 
@@ -214,12 +215,16 @@ class Onlooker:
                 share.running[name] = cpu_of(before)
         share.follow()
 
-    def _count(self, quota: str, delta: int, event: Event) -> None:
+    def _count(self, quota: str, delta: int, event: Event | None = None) -> None:
+        """So much more is used, which is wrong above a limit; but not what was used before.
+
+        A quota that comes back may find the one above it full (spec 11.8, 11.10).
+        """
         level = quota
         while level and delta:
             self.usage[level] += delta
             used, limit = self.usage[level], self._limit(level)
-            if delta > 0 and used > limit:
+            if event is not None and used > limit:
                 what = f"{event.change.value} {event.stored.place}"
                 of = f"{used / THOUSANDTHS:g} of {limit / THOUSANDTHS:g}"
                 self.wrong(f"{of} cpu used of {level} with {what}")

@@ -28,6 +28,7 @@ from history_steps import (
     LoseWebhook,
     Move,
     Plan,
+    Reorder,
     Step,
     Stop,
     Submit,
@@ -240,6 +241,16 @@ def test_as_many_high_ones_as_max_depth_lets_be_tried_keep_no_low_one_for_ever()
     steps = (cut, large, replace(large, at=1.5, name="larger"), small)
     people = (Delete(at=60.0, name="large"), Delete(at=60.0, name="larger"))
     assert play(History(seed=1, steps=(*steps, *people))).wrongs == []
+
+
+def test_a_quota_that_comes_back_may_find_the_one_above_it_full() -> None:
+    """Found by seed 7373: nobody starts until there is room, and those who run may be edited."""
+    runs, other = replace(FIRST, quota="b"), replace(FIRST, at=1.5, name="other", pods=1)
+    later = replace(FIRST, at=3.0, name="later", cpu=1)
+    last = replace(later, at=9.0, name="last", pods=1, quota="b")
+    steps = (runs, other, later, Drop(at=4.0, quota="b", seconds=3.0), last)
+    edited = Reorder(at=12.0, name="later", priority=6)
+    assert play(History(seed=1, steps=(*steps, edited))).wrongs == []
 
 
 def test_what_is_said_to_be_held_back_must_be_so_by_the_rules(
