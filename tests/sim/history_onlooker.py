@@ -88,6 +88,7 @@ class Onlooker:
         self._time = time
         self._cases = {case.kind.kind: case for case in (ONE_JOB, *served_by(operators))}
         self._tops: dict[str, str] = {}
+        self._barred: set[str] = set()
         self._limits: dict[str, list[tuple[float, int]]] = defaultdict(list)
         self.parents: dict[str, str] = {}
         for kind in (*WATCHED, *(case.kind for case in self._cases.values())):
@@ -116,11 +117,12 @@ class Onlooker:
         top = self._top(new)
         share = self.shares[top]
         share.changed = self.changed
-        before, quota, grants = share.used, share.quota, share.grants
+        before, quota, grants = self._counted(share), share.quota, share.grants
         self._change(share, top, None if gone else new, old or new)
-        rises = share.quota != quota or share.used > before
+        after = self._counted(share)
+        rises = share.quota != quota or after > before
         self._count(quota, -before)
-        self._count(share.quota, share.used, event if rises else None)
+        self._count(share.quota, after, event if rises else None)
         if share.grants > grants:
             self.on_grant(share)
 
@@ -149,8 +151,24 @@ class Onlooker:
             self.stops[name] = stop
             self.changed = self.ruled[name] = self._time()
 
+    def _counted(self, share: Share) -> int:
+        """What it uses of its quota.
+
+        Pods whose job and unit are gone count by their label alone, where their namespace may use
+        that quota: a manager that begins then knows no more of them (spec 11.9).
+        """
+        is_left_behind = share.job is None and share.unit is None
+        return 0 if is_left_behind and share.quota in self._barred else share.used
+
     def _set_limit(self, quota: Object, gone: bool) -> None:
         name = quota["metadata"]["name"]
+        mine = [share for share in self.shares.values() if share.quota == name]
+        before = sum(map(self._counted, mine))
+        marks = quota["metadata"].get("annotations") or {}
+        self._barred.discard(name)
+        if keys.ALLOWED_NAMESPACES in marks and not gone:
+            self._barred.add(name)
+        self._count(name, sum(map(self._counted, mine)) - before)
         limit = thousandths(quota["spec"]["max"]["cpu"])
         self.quotas[name], self.ruled[name] = quota, self._time()
         if gone:
@@ -163,7 +181,7 @@ class Onlooker:
     def _set_parent(self, name: str, parent: str) -> None:
         before = self.parents.get(name, "")
         self.parents[name] = parent
-        used = sum(each.used for each in self.shares.values() if each.quota == name)
+        used = sum(self._counted(each) for each in self.shares.values() if each.quota == name)
         for level, sign in ((before, -1), (parent, 1)):
             while level:
                 self.usage[level] += sign * used
