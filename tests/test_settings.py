@@ -207,6 +207,26 @@ def test_a_number_that_is_none_is_refused(path, value):
         parse(nested(path, value))
 
 
+@pytest.mark.parametrize("path", NUMBERS)
+@pytest.mark.parametrize("text", ["1_0", " 1", "1 ", "1,5", "٣", "0x1", "1e", ".", "+"])
+def test_a_number_is_written_in_digits(path, text):
+    with pytest.raises(ConfigError, match=f"^{path} is "):
+        parse(nested(path, text))
+
+
+@pytest.mark.parametrize("rate", [0, 0.0, "0", "0.00"])
+def test_11_2_a_rate_is_above_0(rate):
+    with pytest.raises(ConfigError, match=r"^quota.oversellRate is .*, not a number above 0$"):
+        parse(nested("quota.oversellRate", rate))
+
+
+@pytest.mark.parametrize(
+    ("written", "rate"), [("+1.5", "1.5"), (".5", "0.5"), ("2.", "2"), ("12e-1", "1.2"), (3, "3")]
+)
+def test_11_2_a_rate_in_any_common_form(written, rate):
+    assert parse(nested("quota.oversellRate", written)).quota_options.oversell == Decimal(rate)
+
+
 @pytest.mark.parametrize("path", ["api.maxInFlight", "jobs.slippedGraceSeconds"])
 def test_a_count_has_no_fraction(path):
     with pytest.raises(ConfigError, match="not a whole number of 0 or more"):

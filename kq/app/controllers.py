@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 from kq.app.quotasources import SOURCES
 from kq.clock import Clocks
+from kq.decide.quotafaults import QuotaRemarks
 from kq.decide.situation import Patience, Rules
 from kq.jobs import INTEGRATIONS, make_integrations
 from kq.jobs.integration import JobIntegration
@@ -201,14 +202,14 @@ def usage_marks(parts: Parts) -> UsageMarks | None:
 def _keepers(parts: Parts, teller: Teller) -> dict[str, Reconciler]:
     """Those who look after Queues, quotas and pods."""
     namespace, watches = parts.settings.installNamespace, parts.watches
-    tell_faults = SOURCES[parts.settings.quotaPlugin].faults
+    source = SOURCES[parts.settings.quotaPlugin]
     return {
         "quotas": QuotasReconciler(
             client=parts.client,
             hub=parts.hub,
             teller=teller,
             queues=watches.queues.lister,
-            faults=lambda queue: tell_faults(queue, watches.quotas.lister, parts.hub.book.quotas),
+            faults=lambda queue: source.faults(queue, watches.quotas.lister, parts.hub.book.quotas),
             namespace=namespace,
             default_policy=parts.default_policy,
         ),
@@ -219,6 +220,7 @@ def _keepers(parts: Parts, teller: Teller) -> dict[str, Reconciler]:
             queues=watches.queues.lister,
             namespace=namespace,
             policies=tuple(POLICIES),
+            remarks=QuotaRemarks(lambda: source.texts(watches.quotas.lister.values())),
             marks=usage_marks(parts),
             clock=parts.clocks.now,
             monotonic=parts.clocks.monotonic,

@@ -14,6 +14,7 @@ from kq.app.process import Counted, before, equipped, measure_lag, until_answere
 from kq.app.watching import make_watches
 from kq.clock import Clocks
 from kq.core.plugins import QuotaPlugin
+from kq.core.priority import global_default
 from kq.core.quotaviews import QuotaView
 from kq.decide.book import Book
 from kq.decide.kin import pod_owners
@@ -203,9 +204,9 @@ class Manager:
 
     def _default_class(self) -> str:
         """The PriorityClass that pods get which name none."""
-        known = [each.view for each in self._watches.priority_classes.lister.values()]
-        defaults = [each for each in known if each.global_default]
-        return min(defaults, key=lambda each: each.value).name if defaults else ""
+        classes = self._watches.priority_classes.lister.values()
+        found = global_default(each.view for each in classes)
+        return found.name if found is not None else ""
 
     def _wire(self, hub: Hub) -> Wiring:
         wiring = Wiring(

@@ -10,7 +10,7 @@ from kq.core.kinds import ELASTIC_QUOTA, ELASTIC_QUOTA_TREE, RESOURCE_QUOTA, Res
 from kq.core.plugins import QuotaPlugin
 from kq.core.quotaviews import QuotaView
 from kq.decide import quotafaults
-from kq.decide.quotafaults import Fault
+from kq.decide.quotafaults import Fault, Texts
 from kq.kube.client import Client
 from kq.kube.informer import Informer
 from kq.kube.store import Lister
@@ -24,13 +24,18 @@ Quotas = Callable[[], QuotaPlugin]
 
 
 class Source(msgspec.Struct, frozen=True, kw_only=True):
-    """A kind of quota objects. `queues` are those beside which an object's faults are told."""
+    """A kind of quota objects.
+
+    `faults` are told as events of the objects, beside which Queue they are; `texts` are what their
+    Queues say themselves.
+    """
 
     kind: ResourceKind
     decode: Callable[[bytes], Any]
     indexes: Mapping[str, Callable[[Any], Iterable[str]]]
     optional: bool = True
     faults: Callable[[str, Lister[Any], QuotaPlugin], Iterator[Fault]]
+    texts: Callable[[Iterable[Any]], Texts]
 
 
 def _of_elastic_quotas(queue: str, quotas: Lister[Any], picture: QuotaPlugin) -> Iterator[Fault]:
@@ -52,6 +57,7 @@ _ELASTIC = Source(
     decode=quotaviews.quota,
     indexes={BY_QUEUE: lambda quota: (quota.name,), BY_PARENT: lambda quota: (quota.parent,)},
     faults=_of_elastic_quotas,
+    texts=quotafaults.texts_of_quotas,
 )
 SOURCES = {
     "": _ELASTIC,
@@ -63,6 +69,7 @@ SOURCES = {
             BY_QUEUE: lambda tree: [quotaviews.queue_name(each.name) for each in tree.nodes[:1]]
         },
         faults=_of_trees,
+        texts=quotafaults.texts_of_trees,
     ),
     "ResourceQuota": Source(
         kind=RESOURCE_QUOTA,
@@ -70,6 +77,7 @@ SOURCES = {
         indexes={BY_QUEUE: lambda quota: (quota.namespace,)},
         optional=False,
         faults=_of_resource_quotas,
+        texts=quotafaults.texts_of_resource_quotas,
     ),
 }
 """By the quota plugin of the configuration."""

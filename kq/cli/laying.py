@@ -86,8 +86,6 @@ def _numbers(settings: Settings, flags: Mapping[str, Any]) -> Settings:
     quota, api = settings.quota, settings.api
     if flags.get("oversellrate") is not None:
         rate = number(quota.oversellRate, flags["oversellrate"], "--oversellrate")
-        if not rate:
-            raise ConfigError("--oversellrate is 0, not a number above 0")
         quota = replace(quota, oversellRate=rate)
     if flags.get("preemptible") is not None:
         quota = replace(quota, defaultPreemptible=flags["preemptible"])

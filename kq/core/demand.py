@@ -20,6 +20,9 @@ from kq.errors import DecodeError
 LIMITED: Final = (CPU, MEMORY, EPHEMERAL_STORAGE)
 """Resources whose limits a ResourceQuota may name (spec 11.14)."""
 
+POD_OBJECTS: Final = "count/pods"
+"""Pods that are there, be they ended or not: so quotas of objects count them."""
+
 DEMANDED: Final = tuple(
     f"{part}{name}" for part in ("", "requests.", "limits.") for name in (CPU, MEMORY)
 )
@@ -62,7 +65,7 @@ def demand(spec: Object, default_class: str = "") -> Resources:
     mark = sort_of(spec, default_class).mark
     amounts = dict(requests.items())
     amounts |= {f"limits.{name}": limits[name] for name in LIMITED if name in limits}
-    amounts["pods"] = 1
+    amounts |= {"pods": 1, POD_OBJECTS: 1}
     return Resources.of({qualified(name, mark): amount for name, amount in amounts.items()})
 
 

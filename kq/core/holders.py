@@ -19,3 +19,8 @@ def of_app(namespace: str, name: str) -> str:
 def of_unit(key: str) -> str:
     """The job of a unit that the pod names by annotation."""
     return f"unit:{key}"
+
+
+def named_unit(holder: str) -> str:
+    """The key of the unit that a pod names so; empty if it names none."""
+    return holder.removeprefix("unit:") if holder.startswith("unit:") else ""

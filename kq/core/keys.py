@@ -43,6 +43,9 @@ INJECTED = "koord-queue/injected"
 POD_SET_UPDATES = "koord-queue/pod-set-updates"
 
 UNIT_QUOTA = "koord-queue/quota"
+QUEUE_BY_HAND = "koord-queue/queue-by-hand"
+"""On a unit that a person made and its job has been read into: its Queue is what the person named
+in spec.queue (spec 10.1)."""
 JOB_CREATION = "koord-queue/job-creation-timestamp"
 DERIVED_PRIORITY = "koord-queue/derived-priority"
 
@@ -89,6 +92,7 @@ MANAGER_ONLY = frozenset(
         DERIVED_PRIORITY,
         JOB_CREATION,
         POD_SET_UPDATES,
+        QUEUE_BY_HAND,
         UNIT_QUOTA,
     }
 )

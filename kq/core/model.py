@@ -289,7 +289,8 @@ class PodView(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 class JobView(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A job of any kind, seen through one lens.
 
-    `suspended` is whether its hold is on, `managed_by_other` spec 5.7, `has_run` whether it ever
+    `suspended` is whether its hold is on, `half_held` whether only an annotation says so where
+    operators go by a field (8.12), `managed_by_other` spec 5.7, `has_run` whether it ever
     started, `started` when. `released_at` is the time in koord-queue/job-dequeue-timestamp.
 
     What its kind can do is said here too. `evictable`: suspension stops it while it runs (8.1).
@@ -310,6 +311,7 @@ class JobView(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     annotations: Mapping[str, str] = {}
     owners: tuple[Owner, ...] = ()
     suspended: bool = False
+    half_held: bool = False
     managed_by_other: bool = False
     state: JobState = JobState.PENDING
     counts_pods: bool = False

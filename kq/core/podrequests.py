@@ -89,10 +89,10 @@ def _limit_of(container: Object) -> Exact:
 
 
 def _pod_level_requests(spec: Object, of_containers: Exact) -> Exact:
-    """Requests of the pod level, completed as the API server does it from the limits there.
+    """Requests of the pod level, completed as the API server does it where that has a limit.
 
-    A limit is requested unless containers request that resource themselves; huge pages cannot be
-    overcommitted, so their limit always is the request.
+    What containers request is summed up there, a limit of what none of them requests is requested;
+    huge pages cannot be overcommitted, so their limit always is the request.
     """
     level = _map(spec, "resources", "the pod")
     limits = parse_exact(level.get("limits"), "limits of the pod")
@@ -102,7 +102,8 @@ def _pod_level_requests(spec: Object, of_containers: Exact) -> Exact:
         for name, nano in limits.items()
         if name not in of_containers or name.startswith("hugepages-")
     }
-    completed = {**from_limits, **requests}
+    summed_up = of_containers if limits else {}
+    completed = {**summed_up, **from_limits, **requests}
     return {name: nano for name, nano in completed.items() if _is_pod_level(name)}
 
 

@@ -1,7 +1,7 @@
 """Whose priority counts for a job (spec 12.8)."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -48,7 +48,7 @@ def derive(
     named = classes.get(name) if name else None
     counting = named
     if named is None and number is None:
-        counting = _global_default(classes)
+        counting = global_default(classes.values())
     by_template = counting.value if counting else number
     return DerivedPriority(
         value=by_template if annotated is None else annotated,
@@ -56,6 +56,12 @@ def derive(
         missing_class=name if name and named is None else None,
         bad_annotation=text if annotated is None else None,
     )
+
+
+def global_default(classes: Iterable[PriorityClassView]) -> PriorityClassView | None:
+    """The default class; of several, as the API server takes it, the one of lowest value."""
+    defaults = (each for each in classes if each.global_default)
+    return min(defaults, key=lambda each: (each.value, each.name), default=None)
 
 
 def parse_int32(text: str) -> int | None:
@@ -79,9 +85,3 @@ def _first_set(templates: Sequence[Object]) -> tuple[str | None, int | None]:
         if known_name is not None or known_number is not None:
             return known_name, known_number
     return None, None
-
-
-def _global_default(classes: Mapping[str, PriorityClassView]) -> PriorityClassView | None:
-    """The default class; of several, as the API server takes it, the one of lowest value."""
-    defaults = (each for each in classes.values() if each.global_default)
-    return min(defaults, key=lambda each: (each.value, each.name), default=None)

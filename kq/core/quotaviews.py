@@ -10,7 +10,7 @@ import msgspec
 from kq.core import codec, keys
 from kq.core.codec import listed, mapping
 from kq.core.model import Quota
-from kq.core.resources import Resources, format_amount, in_order, parse_resources
+from kq.core.resources import Resources, amount_of, format_amount, in_order, parse_exact
 from kq.core.views import decode_object
 from kq.errors import DecodeError
 
@@ -92,11 +92,11 @@ def bounds_of(spec: Mapping[str, object]) -> Bounds:
         name: f"max of {name} is {format_amount(name, amount)}, below its min "
         f"{format_amount(name, minimum.get(name))}: it counts as 0; raise max or lower min"
         for name, amount in limit.items()
-        if 0 < amount < minimum.get(name)
+        if amount < minimum.get(name) and name not in bad_limits
     }
     if below:
         limit = Resources.of({k: 0 if k in below else v for k, v in limit.items()})
-    return Bounds(limit, minimum, (*bad_limits, *bad_minimums, *below.values()))
+    return Bounds(limit, minimum, (*bad_limits.values(), *bad_minimums.values(), *below.values()))
 
 
 def resource_quota(raw: bytes) -> ResourceQuota:
@@ -119,7 +119,7 @@ def resource_quota(raw: bytes) -> ResourceQuota:
         created=codec.parse_time(meta.get("creationTimestamp")) or codec.EPOCH,
         limit=Resources.of(both),
         scopes=(*plain, *(_scope(each) for each in selected if isinstance(each, Mapping))),
-        defects=tuple(dict.fromkeys((*bad, *bad_status))),
+        defects=tuple(dict.fromkeys((*bad.values(), *bad_status.values()))),
     )
 
 
@@ -146,18 +146,26 @@ def mapped_namespaces(annotations: Mapping[str, str]) -> tuple[tuple[str, ...], 
     return tuple(listed), ()
 
 
-def _limits(value: object, where: str, unreadable: int | None) -> tuple[Resources, tuple[str, ...]]:
-    """Amounts one by one, so that a bad one spoils no other."""
+def _limits(value: object, where: str, unreadable: int | None) -> tuple[Resources, dict[str, str]]:
+    """Amounts one by one, so that a bad one spoils no other; what is wrong, by resource.
+
+    Each is rounded down, as nobody is to get more than it says.
+    """
+    if value is not None and not isinstance(value, Mapping):
+        told = {"": f"{where} is {value!s:.100}, not a map of quantities"}
+        # No resource can be told from another: not even one job fits.
+        return Resources.of({} if unreadable is None else {keys.MAX_JOBS[0]: unreadable}), told
     amounts: dict[str, int] = {}
-    defects = []
-    for name, text in value.items() if isinstance(value, Mapping) else ():
+    defects: dict[str, str] = {}
+    for name, text in (value or {}).items():
         try:
-            amounts.update(parse_resources({name: text}, where).items())
+            (nano,) = parse_exact({name: text}, where).values()
+            amounts[name] = -amount_of(name, -nano)
         except DecodeError as err:
-            defects.append(str(err))
+            defects[name] = str(err)
             if unreadable is not None:
-                amounts[str(name)] = unreadable
-    return Resources.of(amounts), tuple(defects)
+                amounts[name] = unreadable
+    return Resources.of(amounts), defects
 
 
 def queue_name(path: str) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterator
 
 from kq.core import keys
+from kq.core.model import QueueUnit
 from kq.core.plugins import QuotaPlugin
 from kq.core.resources import ZERO
 from kq.decide.charge import charge_of, request_of
@@ -29,9 +30,15 @@ class Accounts:
             quota = quota_of(unit, around) or ""
             pods = group if number == 0 else None
             amount = charge_of(unit, pods, quota, around.quotas)
+            if number == 0 and claim is not None and _is_new(unit):
+                # It was deleted and is made anew: until it is granted again its job runs on.
+                said = request_of(claim.pod_sets, quota, around.quotas)
+                amount = amount.maximum(around.quotas.of_job(claim.labels, said))
             if number == 0 and group is not None:
-                group.charged, group.labels = quota, unit.labels
+                group.charged, group.labels, group.unit = quota, unit.labels, unit.key
             yield from _some(self.usage.charge(unit.key, quota, amount))
+            ends = pods is not None and pods.ends and not unit.holds_quota
+            self.usage.set_ending(unit.key, unit.key if ends else "")
         left_behind = f"pods of {uid}"
         quota = "" if units else self._orphan_quota(uid, around)
         if not units and claim is not None:
@@ -46,6 +53,10 @@ class Accounts:
             labels = claim.labels
         amount = around.quotas.of_job(labels, live)
         yield from _some(self.usage.charge(left_behind, quota, amount))
+        is_gone = self.jobs.key_of(uid) is None
+        ends = group is not None and claim is None and (group.ends or (is_gone and group.follows))
+        named = group.name if group is not None and ends else ""
+        self.usage.set_ending(left_behind, named)
 
     def _orphan_quota(self, uid: str, around: Surroundings) -> str:
         """The quota of live pods whose job is gone, if their namespace may use it (spec 11.9).
@@ -74,3 +85,8 @@ def _allowed(quota: str, namespace: str, around: Surroundings) -> str:
 def _some(freed: str | None) -> Iterator[str]:
     if freed:
         yield freed
+
+
+def _is_new(unit: QueueUnit) -> bool:
+    """Whether it was never granted anything."""
+    return not unit.holds_quota and not unit.attempts and unit.condition("Evicted") is None

@@ -12,7 +12,8 @@ WITHOUT_QUEUE = frozenset(
     {"koordinator-root-quota", "koordinator-default-quota", "koordinator-system-quota"}
 )
 PRIORITY = 1000
-_COPIED_PREFIX = "koord-queue/"
+_COPIED_PREFIXES = ("koord-queue/", "kube-queue/")
+"""Both spellings of what a quota may set for its Queue (spec 10.14)."""
 
 
 def new_queue(quota: Quota | str, namespace: str, default_policy: str) -> dict[str, Any]:
@@ -38,20 +39,22 @@ def new_queue(quota: Quota | str, namespace: str, default_policy: str) -> dict[s
     }
 
 
-def difference(queue: Queue, quota: Quota, default_policy: str) -> dict[str, Any]:
+def difference(queue: Queue, quota: Quota | None, default_policy: str) -> dict[str, Any]:
     """A merge patch that carries the quota's changes to its Queue; empty if there are none.
 
-    Only what was copied is ever changed or taken away: what a person set on the Queue stays.
+    Only what was copied is ever changed or taken away: what a person set on the Queue stays. Where
+    there is no quota object the Queue follows the default policy alone.
     """
-    annotations = _annotations(queue, quota)
+    annotations = _annotations(queue, quota) if quota is not None else {}
     meta: dict[str, Any] = {}
-    parent = quota.labels.get(keys.PARENT_LABEL)
-    if queue.labels.get(keys.PARENT_LABEL) != parent:
+    parent = quota.labels.get(keys.PARENT_LABEL) if quota is not None else None
+    if quota is not None and queue.labels.get(keys.PARENT_LABEL) != parent:
         meta["labels"] = {keys.PARENT_LABEL: parent}
-    policy = _policy(queue, quota, default_policy)
+    labelled = labelled_policy(quota) if quota is not None else None
+    policy = labelled or _unlabelled(queue, default_policy)
     spec = {"queuePolicy": policy} if policy != queue.policy else {}
     marked = queue.annotations.get(keys.DEFAULT_POLICY)
-    if marked != policy and (spec or labelled_policy(quota) is not None):
+    if marked != policy and (spec or labelled is not None):
         annotations[keys.DEFAULT_POLICY] = policy
     if annotations:
         meta["annotations"] = annotations
@@ -73,16 +76,13 @@ def copied_annotations(quota: Quota) -> dict[str, str]:
     return {
         key: text
         for key, text in quota.annotations.items()
-        if (key.startswith(_COPIED_PREFIX) and key not in keys.MANAGER_ONLY)
+        if (key.startswith(_COPIED_PREFIXES) and key not in keys.MANAGER_ONLY)
         or key == keys.CREATED_BY_QUOTA_ENABLE
     }
 
 
-def _policy(queue: Queue, quota: Quota, default_policy: str) -> str:
-    """The label wins; else what kq wrote itself follows the default, and an edit stays."""
-    labelled = labelled_policy(quota)
-    if labelled is not None:
-        return labelled
+def _unlabelled(queue: Queue, default_policy: str) -> str:
+    """Where no label says it: what kq wrote itself follows the default, and an edit stays."""
     if queue.annotations.get(keys.DEFAULT_POLICY) == queue.policy or not queue.policy:
         return default_policy
     return queue.policy

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import datetime
 
+from kq.core.holders import named_unit
 from kq.core.messages import Reason
 from kq.core.model import JobView, NamespaceView, Phase, PodView, Queue, QueueUnit
 from kq.core.options import RetryOptions, TakingOptions
@@ -16,7 +17,7 @@ from kq.core.plugins import OrderKey, PolicyMaker, Problem, QuotaPlugin
 from kq.decide import standing as stand
 from kq.decide.accounts import Accounts
 from kq.decide.causes import is_easier_victim
-from kq.decide.charge import all_run, asked_by
+from kq.decide.charge import asked_by
 from kq.decide.claims import claim_of, departed
 from kq.decide.course import Course, granted
 from kq.decide.jobs import JobIndex, holder_of, is_queued, job_key, named_job
@@ -28,6 +29,7 @@ from kq.decide.queuesettings import rules
 from kq.decide.standing import Candidate, KeptBack, Standing, Surroundings
 from kq.decide.takings import Takings
 from kq.decide.usage import UsageIndex
+from kq.decide.victims import is_bolder
 
 View = QueueUnit | PodView | JobView | Queue | NamespaceView
 STEP = 256
@@ -84,8 +86,7 @@ class Book:
             case QueueUnit():
                 return self._saw_unit(view)
             case PodView():
-                self.jobs.put_pod(owner_of(view), view)
-                self._job_changed(self.jobs.root(owner_of(view)))
+                self._saw_pod(view)
             case JobView():
                 key = job_key(view)
                 self.takings.saw_job(view)
@@ -124,8 +125,9 @@ class Book:
                 self._job_changed(view.uid, key)
             case Queue():
                 self.queues.pop(view.name, None)
-                self.takings.draining.saw(view.name, None)
                 self.lines.forget(view.name)
+                self.takings.settle(view.name, None)
+                self.course.drains(view.name, None)
                 self._restand(self.places.at_queue(view.name))
             case NamespaceView():
                 self._namespaces.pop(view.name, None)
@@ -136,10 +138,6 @@ class Book:
         if owner is not None and is_made_by_owner(view):
             self.jobs.put_child(view.uid, owner.uid)
             self._pods_moved()
-
-    def lost_child(self, view: JobView) -> None:
-        """Such an object is gone."""
-        self.jobs.drop_child(view.uid)
 
     def _pods_moved(self) -> None:
         for uid in self.jobs.take_moved():
@@ -257,7 +255,7 @@ class Book:
 
     def all_run(self, unit: QueueUnit) -> bool:
         """Whether all pods of a unit that holds grants run (spec 10.13)."""
-        return all_run(unit, self.jobs.pods(holder_of(unit)))
+        return self.jobs.all_run(unit)
 
     @property
     def jobs(self) -> JobIndex:
@@ -285,6 +283,13 @@ class Book:
         self._update(view.key, unit)
         return True
 
+    def _saw_pod(self, pod: PodView) -> None:
+        unit = self.units.get(named_unit(pod.holder))
+        if unit is not None:
+            self.jobs.put_child(pod.holder, holder_of(unit))
+        self.jobs.put_pod(owner_of(pod), pod)
+        self._job_changed(self.jobs.root(owner_of(pod)))
+
     def _grant(self, place: OrderKey, now: datetime) -> QueueUnit:
         unit = granted(self.units[place[2]], now)
         self._update(unit.key, self.ledger.assume(unit).effective)
@@ -296,7 +301,7 @@ class Book:
         self.takings.saw_unit(key, unit)
         if old is not None:
             self.jobs.drop_unit(old)
-            if unit is None or unit.grants != old.grants:
+            if unit is None or (unit.grants, unit.phase) != (old.grants, old.phase):
                 self.course.wake_if_awaited(old)
         if unit is None:
             self._leave(key)
@@ -308,7 +313,7 @@ class Book:
         self._restand([key])
         both = [each for each in (old, unit) if each is not None]
         self._recharge({holder_of(each) for each in both})
-        if is_easier_victim(old, unit):
+        if is_easier_victim(old, unit) or is_bolder(old, unit, self.takings.modest):
             self._freed(stand.quota_of(both[-1], self.around))
         if old is None or unit is None or holder_of(old) != holder_of(unit):
             for each in both:
@@ -334,10 +339,7 @@ class Book:
         if old is not None and rules(old) == rules(queue):
             return
         units = self.places.at_queue(queue.name)
-        if self.takings.draining.saw(queue.name, queue):
-            held = [self.units[key] for key in units if self.units[key].holds_quota]
-            for quota in {stand.quota_of(each, self.around) for each in held}:
-                self._freed(quota)
+        self.course.drains(queue.name, queue)
         if old is not None and self.lines.policy(old) != self.lines.policy(queue):
             for key in units:
                 self.places.drop(key)
@@ -389,7 +391,8 @@ class Book:
         if self.places.put(unit.key, standing.queue, place, told_by(unit)):
             both = (old, standing)
             self.course.woken.update(each.queue for each in both if isinstance(each, Candidate))
-        if isinstance(standing, KeptBack) and standing.problem not in (None, told_by(unit)):
+        # A write whose answer was lost may be seen after the pass that found what holds now.
+        if self.verdict(unit.key) not in (None, told_by(unit)):
             self._to_tell[unit.key] = None
 
     def _leave(self, key: str) -> None:

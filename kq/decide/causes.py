@@ -13,8 +13,8 @@ from kq.core import messages
 from kq.core.keys import PREEMPTIBLE_LABELS
 from kq.core.messages import Reason
 from kq.core.model import QueueUnit
-from kq.decide.handback import asks_too_many
-from kq.decide.ignored import is_in_vain
+from kq.decide.handback import RECLAIMED, asks_too_many
+from kq.decide.ignored import is_given_up, is_in_vain
 from kq.decide.lifecycle import Event, advance, weight
 from kq.decide.refused import why_not_started
 from kq.decide.situation import Situation
@@ -27,7 +27,6 @@ TIME_OVER = "MaximumExecutionTimeExceeded"
 UNSTARTED = "PodsReadyTimeout"
 REFUSED = "ResumeFailed"
 PREEMPTED = "Preempted"
-RECLAIMED = "Reclaimed"
 QUEUE_STOPPED = "QueueStopped"
 CHECK = "AdmissionCheck"
 FOR_OTHERS = (PREEMPTED, RECLAIMED)
@@ -188,4 +187,5 @@ def is_easier_victim(old: QueueUnit | None, new: QueueUnit | None) -> bool:
         old.priority != new.priority
         or any(old.labels.get(key) != new.labels.get(key) for key in PREEMPTIBLE_LABELS)
         or (is_leaving(old) and not is_leaving(new))
+        or (is_given_up(new) and not is_given_up(old))
     )

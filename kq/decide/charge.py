@@ -57,14 +57,14 @@ def charge_of(
 ) -> Resources:
     """What the unit has in use: per pod set the larger of its grant and its live pods.
 
-    Without grants its live pods alone count. Pods of no known pod set are counted as they are. With
-    grants it is not less than what its job says.
+    Without grants its pods alone count, and it is a job while one of them is live. Pods of no known
+    pod set are counted as they are. With grants it is not less than what its job says.
     """
     grants = {grant.name: grant for grant in _held(unit)}
     live = dict(pods.by_pod_set) if pods else {}
     if not grants and not live:
         return ZERO
-    total = charges.of_pods(quota, ONE_JOB)
+    total = charges.of_pods(quota, ONE_JOB) if grants or (pods and pods.live) else ZERO
     if len(unit.pod_sets) == 1 and live:
         # Pods of a job with one role carry no role of their own.
         name = unit.pod_sets[0].name

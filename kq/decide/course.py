@@ -152,6 +152,23 @@ class Course:
         if unit.holds_quota and queue is not None and waits_for_pods(queue):
             self.woken.add(queue.name)
 
+    def drains(self, name: str, queue: Queue | None) -> None:
+        """The Queue is drained, or no more: then who counted on its units is looked at again."""
+        if self._takings.draining.saw(name, queue):
+            present, charges = self._present, self._present.usage.charges()
+            held = (charges.get(each) for each in present.places.at_queue(name))
+            for quota in {each[0] for each in held if each is not None}:
+                self.released(present.quotas.ancestry(quota))
+
+    def class_changed(self, name: str | None) -> None:
+        """Units of that PriorityClass may take otherwise from now on: wakes their Queues (13.2)."""
+        if name is None:
+            return
+        present = self._present
+        waiting = (each for each in present.units.values() if each.phase is Phase.ENQUEUED)
+        named = (present.queue_of(each.key) for each in waiting if each.priority_class == name)
+        self.woken.update(filter(None, named))
+
     def unready(self, queue: str) -> list[QueueUnit]:
         """Units of the Queue that hold grants without all of their pods running (10.13)."""
         present = self._present

@@ -25,7 +25,6 @@ from kq.decide.causes import (
     DEACTIVATED,
     FOR_OTHERS,
     PAUSED,
-    RECLAIMED,
     REFUSED,
     RESTARTED,
     Cause,
@@ -35,7 +34,7 @@ from kq.decide.causes import (
     parks,
     told_cause,
 )
-from kq.decide.handback import ALL_OF_IT
+from kq.decide.handback import ALL_OF_IT, RECLAIMED
 from kq.decide.ignored import ignored, not_held
 from kq.decide.kinds import cannot_be_stopped, is_defied, need_not_be_stopped
 from kq.decide.lifecycle import Event, advance

@@ -1,7 +1,7 @@
 """What a pass rests on that may take grants back, and what it sets aside (spec 13.6)."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol
+from typing import Final, Protocol
 
 import msgspec
 
@@ -35,6 +35,17 @@ class Known(Protocol):
 
     def queue_of(self, key: str) -> str | None:
         """The Queue in which the unit stands, or would stand."""
+
+
+LOWEST: Final = -(2**31)
+
+
+def ending(usage: UsageIndex) -> list[Holder]:
+    """What is given back with no grant to be taken: pods whose unit is over, or gone, that end."""
+    return [
+        Holder(key=name, queue="", quota=quota, priority=LOWEST, allocated=0.0, charge=amount)
+        for name, quota, amount in usage.ending
+    ]
 
 
 class Promise(msgspec.Struct, frozen=True, kw_only=True):

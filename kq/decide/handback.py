@@ -6,26 +6,30 @@ from msgspec.structs import replace
 
 from kq.core import wire
 from kq.core.model import Grant, PodSet, QueueUnit
-from kq.decide.actions import Action, PatchStatus, TellUnit
+from kq.decide.actions import Action, PatchStatus, TellJob, TellUnit
 from kq.decide.held import fewest, running_of
 from kq.decide.situation import Situation
 
+RECLAIMED = "Reclaimed"
 ALL_OF_IT = "replicas are asked back, and the rest would be too few"
 
 
 def asks_too_many(now: Situation, unit: QueueUnit) -> bool:
     """Whether so much is asked back that the unit would be left with too few to run at all."""
-    return any(
-        lowered.replicas < grant.replicas and lowered.replicas < _fewest(unit, grant)
-        for grant, lowered in _lowered(now, unit)
-    )
+    return any(_is_too_few(unit, *both) for both in _lowered(now, unit))
 
 
 def hands_back(now: Situation, unit: QueueUnit) -> list[Action]:
-    """Grants without what is asked back of them; replicas that run are kept."""
+    """Grants without what is asked back of them; replicas that run are kept.
+
+    So are those without which one could not run that nothing can stop (spec 13.15).
+    """
     if not any(each.reclaim for each in unit.grants):
         return []
-    both = list(_lowered(now, unit))
+    both = [
+        (grant, replace(grant, reclaim=0) if _is_too_few(unit, grant, lowered) else lowered)
+        for grant, lowered in _lowered(now, unit)
+    ]
     patch = wire.status_patch(unit, now.now, grants=[lowered for _, lowered in both])
     taken = [
         f"{grant.replicas - lowered.replicas} of {grant.name}"
@@ -34,8 +38,13 @@ def hands_back(now: Situation, unit: QueueUnit) -> list[Action]:
     ]
     if not taken:
         return [PatchStatus(unit, patch)]
-    told = TellUnit(unit, True, "Reclaimed", f"replicas asked back: {', '.join(taken)}")
-    return [PatchStatus(unit, patch), told]
+    text = f"replicas asked back: {', '.join(taken)}"
+    told = (TellUnit(unit, True, RECLAIMED, text), TellJob(now.job, True, RECLAIMED, text))
+    return [PatchStatus(unit, patch), *told]
+
+
+def _is_too_few(unit: QueueUnit, grant: Grant, lowered: Grant) -> bool:
+    return lowered.replicas < grant.replicas and lowered.replicas < _fewest(unit, grant)
 
 
 def _lowered(now: Situation, unit: QueueUnit) -> Iterator[tuple[Grant, Grant]]:

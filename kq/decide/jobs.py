@@ -4,7 +4,8 @@ from collections.abc import Collection, Iterable
 
 from kq.core import keys
 from kq.core.holders import of_app, of_unit
-from kq.core.model import JobView, PodView, QueueUnit
+from kq.core.model import JobView, Phase, PodView, QueueUnit
+from kq.decide.charge import all_run
 from kq.decide.claims import Claim
 from kq.decide.kin import (
     NAMESAKES,
@@ -252,6 +253,16 @@ class JobIndex:
             lingering_pods=group is not None and group.lingering,
             other_unit=first.key if first is not None and first.key != unit.key else None,
         )
+
+    def all_run(self, unit: QueueUnit) -> bool:
+        """Whether all pods of a unit that holds grants run (spec 10.13).
+
+        Of a kind that is not served here no pod may be known: whoever lets its job go says so.
+        """
+        pods, key = self._groups.get(holder_of(unit)), named_job(unit)
+        if pods is None and unit.phase is Phase.RUNNING and (not key or key[0] not in self._kinds):
+            return True
+        return all_run(unit, pods)
 
     def orphan_quota(self, uid: str) -> str:
         """The quota that live pods name themselves, of a job that is gone or lost its unit.

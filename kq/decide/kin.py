@@ -1,7 +1,7 @@
 """Between a pod and the job whose quota it uses: children, and jobs known by name (spec 8.23)."""
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from kq.core.model import JobView, PodView
 
@@ -18,6 +18,7 @@ CHILDREN = {
 """Kinds of the objects that own the pods of a job."""
 
 
+CLUSTER_LABEL = "ray.io/cluster"
 POD_LABELS = {
     "TFJob": "training.kubeflow.org/job-name",
     "PyTorchJob": "training.kubeflow.org/job-name",
@@ -26,7 +27,7 @@ POD_LABELS = {
     "MPIJob": "training.kubeflow.org/job-name",
     "JobSet": "jobset.sigs.k8s.io/jobset-name",
     "TrainJob": "jobset.sigs.k8s.io/jobset-name",
-    "RayCluster": "ray.io/cluster",
+    "RayCluster": CLUSTER_LABEL,
     SPARK: "sparkoperator.k8s.io/app-name",
     "Workflow": "workflows.argoproj.io/workflow",
 }
@@ -45,10 +46,27 @@ def selector_of(job: JobView) -> str:
     if job.kind.kind == "Job":
         return f"batch.kubernetes.io/controller-uid={job.uid}"
     if job.kind.kind == "RayJob":
-        return f"ray.io/cluster={job.ends_with}" if job.ends_with else ""
+        return f"{CLUSTER_LABEL}={job.ends_with}" if job.ends_with else ""
     label = POD_LABELS.get(job.kind.kind)
     # A label's value is shorter than a name may be.
     return f"{label}={job.name}" if label and len(job.name) <= 63 else ""
+
+
+def selectors_of(job: JobView) -> Sequence[str]:
+    """Label selectors that find all pods of a job, and perhaps others (`is_marked_for`)."""
+    if job.kind.kind == "RayJob" and not job.ends_with:
+        # KubeRay forgets the name of the cluster once it has deleted it, and the Job that submits.
+        return CLUSTER_LABEL, f"batch.kubernetes.io/job-name={job.name}"
+    selector = selector_of(job)
+    return (selector,) if selector else ()
+
+
+def is_marked_for(job: JobView, labels: Mapping[str, str]) -> bool:
+    """Whether the labels of a pod that was found so are those of the job's own."""
+    if job.kind.kind != "RayJob" or job.ends_with or CLUSTER_LABEL not in labels:
+        return True
+    named = CLUSTER_OF_JOB.fullmatch(labels[CLUSTER_LABEL])
+    return named is not None and named[1] == job.name
 
 
 def pod_owners(kinds: Collection[str]) -> frozenset[str]:

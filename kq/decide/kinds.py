@@ -94,9 +94,14 @@ def _unstoppable(now: Situation) -> str:
 
 def is_defied(now: Situation, unit: QueueUnit) -> bool:
     """Whether pods run although their job is held (row t), so that no hold stops them."""
-    told = unit.condition("QuotaReserved")
-    text = messages.m25(now.job.kind.kind)
-    return bool(now.pods.live) and told is not None and told.status and told.message == text
+    return bool(now.pods.live) and was_defied(unit)
+
+
+def was_defied(unit: QueueUnit) -> bool:
+    """Whether it was counted because its job ran although it was held (row t)."""
+    told, consumer = unit.condition("QuotaReserved"), unit.consumer
+    text = messages.m25(consumer.kind if consumer else "")
+    return told is not None and told.status and told.message == text
 
 
 def defies_hold(now: Situation, unit: QueueUnit) -> list[Action]:

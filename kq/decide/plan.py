@@ -35,7 +35,7 @@ from kq.decide.lifecycle import Event, advance
 from kq.decide.remarks import about_owner, about_priority, about_values, on_unit
 from kq.decide.situation import Situation
 from kq.decide.slipped import Slip, count_running, hold_again, slip_of
-from kq.decide.timeouts import backs_off, marks_idle, next_look
+from kq.decide.timeouts import backs_off, marks_idle, next_look, sets_right
 from kq.decide.updates import adds_first, takes_out
 
 SETTLES = timedelta(seconds=1)
@@ -62,6 +62,11 @@ def plan_job(now: Situation) -> list[Action]:
         return told
     if not unit.holds_quota:
         return [*_waits(now, unit), *told_while_waiting(now)]
+    return sets_right(now, unit) or _has_grants(now, unit)
+
+
+def _has_grants(now: Situation, unit: QueueUnit) -> list[Action]:
+    """A unit with grants keeps them, or gives them back."""
     eviction = evict(now, unit)
     actions = (_holds(now, unit) if eviction is None else eviction) or goes_on(now, unit)
     return [*actions, *next_look(now, unit)]
@@ -117,7 +122,7 @@ def _waits(now: Situation, unit: QueueUnit) -> list[Action]:
     if unit.phase is Phase.BACKOFF:
         return hold_again(now) if _slips(now) else backs_off(now, unit)
     if now.job.suspended or unit.phase is not Phase.ENQUEUED:
-        return defies_hold(now, unit)
+        return hold_again(now) if _runs_half_held(now) else defies_hold(now, unit)
     match slip_of(now):
         case Slip.HOLD:
             return hold_again(now)
@@ -136,7 +141,13 @@ def _shows_waiting(now: Situation) -> bool:
 def _slips(now: Situation) -> bool:
     """Whether a job that backs off runs all the same, and can be stopped."""
     can_be_held = now.job.evictable and HoldJob not in now.refused
-    return can_be_held and not now.job.suspended and slip_of(now) is not Slip.LEAVE
+    slips = can_be_held and not now.job.suspended and slip_of(now) is not Slip.LEAVE
+    return slips or _runs_half_held(now)
+
+
+def _runs_half_held(now: Situation) -> bool:
+    """Whether pods run of a job that only its annotation holds, and that may be held in full."""
+    return now.job.half_held and now.defied_since is not None and HoldJob not in now.refused
 
 
 def _holds(now: Situation, unit: QueueUnit) -> list[Action]:

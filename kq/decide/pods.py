@@ -3,8 +3,9 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
+from kq.core.demand import POD_OBJECTS
 from kq.core.model import PodView
-from kq.core.resources import ZERO, Resources
+from kq.core.resources import ZERO, Resources, plain
 
 PODS = "pods"
 
@@ -22,6 +23,8 @@ class PodGroup:
         """The quota that their unit was charged to last, whatever their labels say."""
         self.labels: Mapping[str, str] = {}
         """Those of that unit, which say for what its pods count that it has left behind."""
+        self.unit = ""
+        """The key of that unit."""
         self.live = 0
         self.ending = 0
         self.running = 0
@@ -54,6 +57,7 @@ class PodGroup:
             return False
         self._count(pod, -1)
         self._stuck.add(uid)
+        self._count(pod, 1)
         return True
 
     @property
@@ -67,14 +71,30 @@ class PodGroup:
         return self.live > 0 or bool(self._stuck)
 
     @property
+    def name(self) -> str:
+        """The key of their unit; of one that was never seen, of who owns them."""
+        owned = (f"{pod.namespace}/{pod.owner.name}" for pod in self._pods.values() if pod.owner)
+        return self.unit or next(owned, "")
+
+    @property
+    def ends(self) -> bool:
+        """Whether pods count, and all of them are about to end."""
+        return 0 < self.live == self.ending
+
+    @property
+    def follows(self) -> bool:
+        """Whether those that do not end yet go after those that do, as executors after a driver."""
+        return self.ending > 0 or self.owner_kinds == {"Pod"}
+
+    @property
     def by_pod_set(self) -> dict[str, Resources]:
-        """Requests and number (`pods`) of the live pods by pod set."""
+        """By pod set, requests and number of live pods, and what others count for all the same."""
         return self._live
 
     @property
     def quota(self) -> str:
-        """The quota that their unit was charged to, else what a live one's label names, or none."""
-        named = (pod.quota for pod in self._pods.values() if pod.live and pod.quota)
+        """That their unit was charged to, else what the label of one names that counts, or none."""
+        named = (pod.quota for pod in self._pods.values() if pod.quota and _is_counted(pod))
         return self.charged or next(named, "")
 
     @property
@@ -93,7 +113,7 @@ class PodGroup:
         return self.started.total()
 
     def total(self) -> Resources:
-        """Requests and number of all live pods."""
+        """The same of all."""
         total = ZERO
         for amount in self._live.values():
             total = total + amount
@@ -105,17 +125,18 @@ class PodGroup:
         return self._pods.values()
 
     def _count(self, pod: PodView, sign: int) -> None:
-        if not pod.live or pod.uid in self._stuck:
+        if self._is_live(pod):
+            self.live += sign
+            if pod.deleted_at is not None:
+                self.ending += sign
+            if pod.phase == "Running":
+                self.running += sign
+                self.running_in[pod.pod_set] += sign
+            else:
+                self.pending += sign
+        amount = self._counts_for(pod)
+        if amount.is_zero:
             return
-        self.live += sign
-        if pod.deleted_at is not None:
-            self.ending += sign
-        if pod.phase == "Running":
-            self.running += sign
-            self.running_in[pod.pod_set] += sign
-        else:
-            self.pending += sign
-        amount = pod.request + Resources.of({PODS: 1})
         before = self._live.get(pod.pod_set, ZERO)
         after = before + amount if sign > 0 else before - amount
         if after.is_zero:
@@ -123,6 +144,20 @@ class PodGroup:
         else:
             self._live[pod.pod_set] = after
 
+    def _is_live(self, pod: PodView) -> bool:
+        return pod.live and pod.uid not in self._stuck
+
+    def _counts_for(self, pod: PodView) -> Resources:
+        """All that a live one asks; of another what counts as long as it is there."""
+        if self._is_live(pod):
+            return pod.request + Resources.of({PODS: 1})
+        return Resources({name: n for name, n in pod.request.items() if plain(name) == POD_OBJECTS})
+
 
 def _has_started(pod: PodView) -> bool:
     return pod.phase in ("Running", "Succeeded") and pod.deleted_at is None
+
+
+def _is_counted(pod: PodView) -> bool:
+    """Live, or an object that some quota may count."""
+    return pod.live or any(plain(name) == POD_OBJECTS for name in pod.request)

@@ -25,6 +25,12 @@ DRAINS = "HoldAndDrain"
 THRESHOLD = 4
 """Priorities from it on are high, if nothing else is set."""
 
+NUMBERS = (
+    (keys.THRESHOLD, -(2**31), "a whole number", str(THRESHOLD)),
+    (keys.MAX_DEPTH, 0, "a whole number of 0 or more", "no limit"),
+)
+"""What is set in numbers: from which on, how that is said, and what counts in place of others."""
+
 BACK_OFFS = ("podInitialBackoffSeconds", "podMaxBackoffSeconds")
 """What `koord-queue/queue-args` may say: the first back-off, and the longest (spec 10.19)."""
 
@@ -107,10 +113,11 @@ def faults(queue: Queue, policies: tuple[str, ...]) -> tuple[str, ...]:
         key, text = _read(queue, spellings)
         if text is not None and _truth(text) is None:
             found.append(f"{m16(key, f'{text:.100}', 'true or false')}: treated as false")
-    for spellings, instead in ((keys.THRESHOLD, str(THRESHOLD)), (keys.MAX_DEPTH, "no limit")):
+    for spellings, least, wanted, instead in NUMBERS:
         key, text = _read(queue, spellings)
-        if text is not None and parse_int32(text) is None:
-            found.append(f"{m16(key, f'{text:.100}', 'a whole number')}: treated as {instead}")
+        number = parse_int32(text or "")
+        if text is not None and (number is None or number < least):
+            found.append(f"{m16(key, f'{text:.100}', wanted)}: treated as {instead}")
     key, text = _read(queue, keys.QUEUE_ARGS)
     if text and _back_offs(text) is None:
         wanted = f"a map of seconds named {' and '.join(BACK_OFFS)}"

@@ -1,18 +1,21 @@
 """What is wrong with quotas, in sentences for their owners (spec 11.6, 22.1)."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
 from kq.core import keys
 from kq.core.messages import Reason
 from kq.core.model import Quota
-from kq.core.plugins import Level, Problem
+from kq.core.plugins import Level, Problem, QuotaPlugin
 from kq.core.quotaviews import QuotaTree, QuotaView, ResourceQuota
 from kq.core.resources import format_amount, in_order
 
 INVALID = "InvalidQuota"
+
+Texts = Mapping[str, Sequence[str]]
+"""What is wrong with quotas, by the names that chains have for them."""
 
 
 class Fault(msgspec.Struct, frozen=True):
@@ -46,7 +49,7 @@ def of_trees(trees: Iterable[QuotaTree]) -> Iterator[Fault]:
     text = f"tree {oldest.name} is older and counts: this one is ignored"
     for other in others:
         yield Fault(other, "DuplicateQuotaTree", (text,))
-    yield Fault(oldest, INVALID, (*oldest.defects, *_in_tree(oldest.nodes)))
+    yield Fault(oldest, INVALID, (*oldest.defects, *(text for _, text in _in_tree(oldest.nodes))))
 
 
 def of_resource_quotas(quotas: Iterable[ResourceQuota]) -> Iterator[Fault]:
@@ -55,22 +58,76 @@ def of_resource_quotas(quotas: Iterable[ResourceQuota]) -> Iterator[Fault]:
         yield Fault(each, INVALID, each.defects)
 
 
-def _in_tree(nodes: Sequence[Quota]) -> Iterator[str]:
-    """What does not fit together between the nodes of one tree."""
+def texts_of_quotas(quotas: Iterable[Quota]) -> Texts:
+    """Of each ElasticQuota that counts, but for what keeps its units waiting."""
+    by_age = sorted(quotas, key=lambda each: (each.created, each.namespace), reverse=True)
+    counting = {each.name: each for each in by_age}
+    children = _by_parent(counting.values())
+    return {name: faults(each, children.get(name, ()), ()) for name, each in counting.items()}
+
+
+def texts_of_trees(trees: Iterable[QuotaTree]) -> Texts:
+    """Of each node of the tree that counts."""
+    oldest = min(trees, key=lambda each: (each.created, each.name), default=None)
+    nodes = oldest.nodes if oldest is not None else ()
+    found: dict[str, list[str]] = {}
+    for node in nodes:
+        found.setdefault(node.name, []).extend(node.defects)
+    for path, text in _in_tree(nodes):
+        found[path].append(text)
+    return found
+
+
+def texts_of_resource_quotas(quotas: Iterable[ResourceQuota]) -> Texts:
+    """Of each ResourceQuota."""
+    return {f"{each.namespace}/{each.name}": each.defects for each in quotas}
+
+
+class QuotaRemarks:
+    """What is wrong with a quota and those above it; all is looked for once a picture."""
+
+    def __init__(self, find: Callable[[], Texts]) -> None:
+        self._find = find
+        self._picture: QuotaPlugin | None = None
+        self._texts: Texts = {}
+
+    def of(self, quota: str, picture: QuotaPlugin) -> tuple[str, ...]:
+        """In sentences, those of the quota itself first."""
+        if picture is not self._picture:
+            self._picture, self._texts = picture, self._find()
+        levels = picture.ancestry(quota)
+        return tuple(text for level in levels for text in self._texts.get(level, ()))
+
+
+def _by_parent(quotas: Iterable[Quota]) -> Mapping[str, Sequence[Quota]]:
+    found: dict[str, list[Quota]] = {}
+    for each in quotas:
+        found.setdefault(each.parent, []).append(each)
+    return found
+
+
+def _in_tree(nodes: Sequence[Quota]) -> Iterator[tuple[str, str]]:
+    """What does not fit together between the nodes of one tree, and of which node that is so."""
     for path, count in Counter(each.name for each in nodes).items():
         if count > 1:
-            yield f"quota {path} stands {count} times in the tree: its units wait"
+            yield path, f"quota {path} stands {count} times in the tree: its units wait"
+    children = _by_parent(nodes)
     first: dict[str, str] = {}
     for node in nodes:
-        for namespace in node.namespaces:
-            if first.setdefault(namespace, node.name) != node.name:
-                yield (
-                    f"namespace {namespace} is listed by {first[namespace]} already: "
-                    f"it does not count for {node.name}"
-                )
-        if node.is_parent and node.namespaces:
-            yield f"quota {node.name} has children and lists namespaces: list them on a child"
-        yield from _shared(node, [each for each in nodes if each.parent == node.name])
+        for text in (*_listed(node, first), *_shared(node, children.get(node.name, ()))):
+            yield node.name, text
+
+
+def _listed(node: Quota, first: dict[str, str]) -> Iterator[str]:
+    """What is wrong with the namespaces of a node; `first` has those of nodes before it."""
+    for namespace in node.namespaces:
+        if first.setdefault(namespace, node.name) != node.name:
+            yield (
+                f"namespace {namespace} is listed by {first[namespace]} already: "
+                f"it does not count for {node.name}"
+            )
+    if node.is_parent and node.namespaces:
+        yield f"quota {node.name} has children and lists namespaces: list them on a child"
 
 
 def faults(

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from kq.core import keys, messages, wire
 from kq.core.messages import cut
+from kq.core.minresources import wrong_with
 from kq.core.model import Condition, JobView, QueueUnit
 from kq.decide import unitspec
 from kq.decide.actions import Action, PatchStatus, TellJob
@@ -29,9 +30,10 @@ def about_values(now: Situation, unit: QueueUnit | None) -> list[Action]:
     """New values that set something and cannot be read (spec 9.18, 11.13)."""
     said = {**now.job.labels, **now.job.annotations}
     known = {**unit.labels, **unit.annotations} if unit is not None else {}
+    found = [*unreadable(now.job), *_bad_least(now.job)]
     return [
         TellJob(now.job, True, _reason(key), text)
-        for key, text in unreadable(now.job)
+        for key, text in found
         if said[key] != known.get(key)
     ]
 
@@ -76,6 +78,13 @@ def unreadable(job: JobView) -> Iterator[tuple[str, str]]:
     text = job.labels.get(key)
     if text and unitspec.truth(text) is None:
         yield key, _wrong(key, text, "true or false")
+
+
+def _bad_least(job: JobView) -> Iterator[tuple[str, str]]:
+    """Why what it says it needs cannot be read: unlike the others it keeps it waiting (8.16)."""
+    wrong = wrong_with(job.annotations)
+    if wrong is not None:
+        yield next(each for each in keys.MIN_RESOURCES if each in job.annotations), wrong
 
 
 def wrong_priority(value: str) -> str:

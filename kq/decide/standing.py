@@ -78,10 +78,16 @@ def is_labelled(unit: QueueUnit) -> bool:
 def queue_name(unit: QueueUnit, quota: str, around: Surroundings) -> tuple[str, bool]:
     """The unit's Queue, and whether a person named it (spec 10.1)."""
     named = next((unit.annotations[k] for k in keys.QUEUE_NAME if unit.annotations.get(k)), "")
-    if not named and keys.JOB_CREATION not in unit.annotations:
+    if not named and names_queue(unit):
         named = unit.queue
     own = around.quotas.queue_of(quota)
     return (named, named != own) if named else (own, False)
+
+
+def names_queue(unit: QueueUnit) -> bool:
+    """Whether what its spec says of its Queue is a person's word, not the manager's (10.1)."""
+    marks = unit.annotations
+    return bool(unit.queue) and (keys.JOB_CREATION not in marks or keys.QUEUE_BY_HAND in marks)
 
 
 def namespace_of(name: str, around: Surroundings) -> NamespaceView:

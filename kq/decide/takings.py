@@ -11,14 +11,16 @@ from kq.core.plugins import Level, Problem
 from kq.core.resources import Resources
 from kq.decide.causes import is_leaving
 from kq.decide.draining import Draining
-from kq.decide.grounds import Grounds, Known, Promise
+from kq.decide.grounds import Grounds, Known, Promise, ending
 from kq.decide.ignored import is_given_up
 from kq.decide.jobs import holder_of
+from kq.decide.kinds import was_defied
 from kq.decide.queuesettings import preempts, waits_for_pods
 from kq.decide.reclaim import Reclaim, mode_of
 from kq.decide.situation import Taken
 from kq.decide.taking import Taking
-from kq.decide.victims import Holder, protected_until
+from kq.decide.timeouts import AHEAD
+from kq.decide.victims import Holder, is_modest, protected_until
 from kq.decide.waiting import WaitingList
 
 Charge = tuple[str, Resources]
@@ -47,7 +49,8 @@ class Takings:
         self._leaving: set[str] = set()
         self._unstoppable: set[str] = set()
         self.draining = Draining()
-        self._modest: Collection[str] = ()
+        self.modest: Collection[str] = ()
+        """PriorityClasses whose jobs take nothing from others."""
         self._news: dict[str, None] = {}
         self._safe_until: dict[str, datetime] = {}
         self._given_up: set[str] = set()
@@ -60,7 +63,7 @@ class Takings:
         other._taken, other._promises = dict(self._taken), dict(self._promises)
         other._leaving, other._unstoppable = set(self._leaving), set(self._unstoppable)
         other._possible, other._holders_of = dict(self._possible), dict(self._holders_of)
-        other.draining, other._modest = self.draining, self._modest
+        other.draining, other.modest = self.draining, self.modest
         return other
 
     @property
@@ -103,15 +106,21 @@ class Takings:
             self._leaving.add(key)
         else:
             self._leaving.discard(key)
+        before = self._possible.pop(key, None)
         if unit is not None and self._may_lose(unit):
             self._possible[key] = unit
+            is_other = before is None or before.priority != unit.priority
         else:
-            self._possible.pop(key, None)
             self._holders_of.pop(key, None)
+            is_other = True
+        if is_other and self.of(key) is not None:
+            # It may be no victim any more: the next pass decides anew.
+            every = self._taken.items()
+            self._taken = {name: {k: v for k, v in of.items() if k != key} for name, of in every}
 
     def set_modest(self, classes: Collection[str]) -> None:
         """PriorityClasses whose jobs take nothing from others (preemptionPolicy Never)."""
-        self._modest = classes
+        self.modest = classes
 
     def begin(self, queue: Queue, waiting: WaitingList, now: datetime) -> Taking | None:
         """What a pass may take; None where nobody may take anything, and nothing is set aside."""
@@ -154,10 +163,10 @@ class Takings:
             queue=name,
             preempts=preempts(queue),
             holders=lambda: list(self._holders(leaving, now, protected)),
-            leaving=list(self._giving_back(leaving)),
+            leaving=[*self._giving_back(leaving), *ending(known.usage)],
             promises=[each for other in promises if other != name for each in promises[other]],
             chain_of=chain_of,
-            takes_none=lambda key: self.is_modest(self._known.units[key]),
+            takes_none=lambda key: is_modest(self._known.units[key], self.modest),
             has_running=self._has_running,
         )
 
@@ -179,15 +188,11 @@ class Takings:
         return pods is not None and pods.running > 0
 
     def _can_be_stopped(self, unit: QueueUnit) -> bool:
-        uid = unit.job_uid
-        return uid not in self._unstoppable and self._known.jobs.key_of(uid) is not None
-
-    def is_modest(self, unit: QueueUnit) -> bool:
-        """The template's own policy, else that of its class (spec 13.2)."""
-        said = [each.template.preemption_policy for each in unit.pod_sets]
-        if any(said):
-            return "Never" in said
-        return unit.priority_class in self._modest
+        uid, jobs = unit.job_uid, self._known.jobs
+        if uid in self._unstoppable or jobs.key_of(uid) is None:
+            return False
+        pods = jobs.pods(holder_of(unit))
+        return not (pods is not None and pods.live and was_defied(unit))
 
     def _chain(self, quota: str) -> Sequence[Level]:
         chain = self._known.quotas.chain(quota)
@@ -204,12 +209,13 @@ class Takings:
     ) -> Iterator[Holder]:
         """Those that may lose their grants now."""
         charges = self._known.usage.charges()
+        longest = now + self._options.protection + AHEAD
         for key, unit in self._possible.items():
             charge = charges.get(key)
             if charge is None or key in leaving or not self._can_be_stopped(unit):
                 continue
             safe = protected_until(unit, self._options.protection)
-            if safe is None or safe <= now:
+            if safe is None or safe <= now or safe > longest:
                 yield self._holder(unit, charge)
             else:
                 protected(safe)

@@ -7,6 +7,8 @@ manager changes none.
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
+from msgspec.structs import replace
+
 from kq.backoff import exponential
 from kq.core import codec, messages, wire
 from kq.core.messages import Reason
@@ -18,6 +20,8 @@ from kq.decide.situation import Patience, Situation
 LONGEST = 2**31 - 1
 NEVER = timedelta(0)
 BETWEEN = "no pod is there; between two attempts, if there is another"
+AHEAD = timedelta(minutes=1)
+"""A time of ours that lies further ahead than that is of a clock that was wrong."""
 
 
 def dequeued_at(unit: QueueUnit) -> datetime | None:
@@ -63,6 +67,29 @@ def next_look(now: Situation, unit: QueueUnit) -> Iterator[Action]:
     left = min((each for each in times if each is not None), default=None)
     if left is not None and left > 0:
         yield LookAgain(left)
+
+
+def sets_right(now: Situation, unit: QueueUnit) -> list[Action]:
+    """Times that a wrong clock wrote count from now, else nothing would end for as long as that.
+
+    They bear on what the unit holds, so that those of one that holds nothing stay.
+    """
+    latest = now.now + AHEAD
+    conditions = tuple(_not_after(latest, each, now.now) for each in unit.conditions)
+    granted = unit.allocated is not None and unit.allocated > latest
+    if not granted and conditions == unit.conditions:
+        return []
+    status = {"conditions": codec.conditions_to_wire(conditions)}
+    at = {"lastAllocateTime": codec.format_time(now.now)} if granted else {}
+    patch = wire.status_patch(unit, now.now)
+    return [PatchStatus(unit, {"status": {**patch["status"], **status, **at}})]
+
+
+def _not_after(latest: datetime, condition: Condition, now: datetime) -> Condition:
+    since = codec.parse_time(condition.since)
+    if since is None or since <= latest:
+        return condition
+    return replace(condition, since=codec.format_time(now))
 
 
 def marks_idle(now: Situation, unit: QueueUnit) -> list[Action]:

@@ -11,6 +11,7 @@ from kq.core.model import JobView, QueueUnit
 from kq.core.wire import Wanted
 from kq.decide.held import held_pod_sets
 from kq.decide.situation import Situation
+from kq.decide.standing import names_queue
 
 MAX_NAME = 253
 SUFFIXES = {
@@ -96,6 +97,15 @@ READERS: Mapping[str, tuple[Callable[[str], object], str]] = {
 }
 """Annotations of a job that set a field of its unit: how they are read, and what is wanted."""
 
+UNSAID = (
+    keys.DEFECT,
+    keys.MAX_EXEC_TIME,
+    keys.UNIT_QUOTA,
+    *keys.MIN_RESOURCES,
+    *keys.QUEUE_NAME,
+)
+"""Annotations of a unit that decide something, and that go when its job has them no more."""
+
 
 def creation(now: Situation) -> dict[str, Any]:
     """The unit to be made."""
@@ -112,10 +122,7 @@ def difference(now: Situation, unit: QueueUnit) -> dict[str, Any]:
     want = wanted(now)
     meta: dict[str, Any] = {}
     labels = _labels(want, unit)
-    annotations: dict[str, str | None] = {**_missing(want.annotations, unit.annotations)}
-    for key in (keys.DEFECT, keys.MAX_EXEC_TIME, keys.UNIT_QUOTA, *keys.MIN_RESOURCES):
-        if key in unit.annotations and key not in want.annotations:
-            annotations[key] = None
+    annotations = _annotations(now, want, unit)
     spec = _priority(want, unit) | _activation(now.job, unit) | _longest(now.job, unit)
     if want.queue and want.queue != unit.queue and not unit.holds_quota:
         spec["queue"] = want.queue
@@ -130,6 +137,19 @@ def difference(now: Situation, unit: QueueUnit) -> dict[str, Any]:
         meta["ownerReferences"] = [wire.owner_reference(now.job)]
         spec["consumerRef"] = {**_consumer(unit), "uid": now.job.uid}
     return {key: part for key, part in (("metadata", meta), ("spec", spec)) if part}
+
+
+def _annotations(now: Situation, want: Wanted, unit: QueueUnit) -> dict[str, str | None]:
+    """What differs, and what the job says no more; set again it counts as new (spec 9.18)."""
+    annotations: dict[str, str | None] = {**_missing(want.annotations, unit.annotations)}
+    # Of one that is held beside its grants the end of the eviction takes it away (spec 5.14).
+    active = () if unit.holds_quota and now.job.suspended else (keys.ACTIVE,)
+    for key in (*active, *UNSAID):
+        if key in unit.annotations and key not in want.annotations:
+            annotations[key] = None
+    if not unit.owner_uid and names_queue(unit):
+        annotations[keys.QUEUE_BY_HAND] = "true"
+    return annotations
 
 
 def _consumer(unit: QueueUnit) -> dict[str, str]:
@@ -147,12 +167,13 @@ def _consumer(unit: QueueUnit) -> dict[str, str]:
 
 def _labels(want: Wanted, unit: QueueUnit) -> dict[str, str | None]:
     """What differs; a unit that holds quota keeps the one that it has (spec 2.8)."""
+    gone = {key for key in keys.PREEMPTIBLE_LABELS if key in unit.labels} - want.labels.keys()
     if unit.holds_quota:
         kept = {k: value for k, value in want.labels.items() if k not in keys.QUOTA_LABELS}
-        return {**_missing(kept, unit.labels)}
+        return {**_missing(kept, unit.labels), **dict.fromkeys(sorted(gone))}
     nameless = keys.QUOTA_LABELS if keys.UNIT_QUOTA in want.annotations else ()
-    gone = dict.fromkeys(key for key in nameless if key in unit.labels)
-    return {**_missing(want.labels, unit.labels), **gone}
+    gone |= {key for key in nameless if key in unit.labels}
+    return {**_missing(want.labels, unit.labels), **dict.fromkeys(sorted(gone))}
 
 
 def _missing(want: Mapping[str, str], have: Mapping[str, str]) -> dict[str, str]:
@@ -162,14 +183,11 @@ def _missing(want: Mapping[str, str], have: Mapping[str, str]) -> dict[str, str]
 def _priority(want: Wanted, unit: QueueUnit) -> dict[str, Any]:
     """Follow the job unless a person has edited the unit's priority (spec 12.10)."""
     recorded = unit.annotations.get(keys.DERIVED_PRIORITY)
-    old = "" if unit.priority is None else str(unit.priority)
-    if recorded is None and unit.priority is not None:
-        return {}  # made by hand, its priority is kept
-    if unit.priority is not None and old != recorded:
-        return {}
+    is_edited = unit.priority is not None and str(unit.priority) != recorded
     patch: dict[str, Any] = {}
-    if unit.priority != want.priority:
+    if unit.priority != want.priority and not is_edited:
         patch["priority"] = want.priority
+    # The class is that of the pods whoever sets the priority: it says whether they take (13.2).
     if want.priority_class != unit.priority_class:
         patch["priorityClassName"] = want.priority_class or None
     return patch

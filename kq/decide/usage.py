@@ -32,6 +32,7 @@ class UsageIndex:
         self._own: dict[str, dict[str, int]] = {}
         self._levels: dict[str, dict[str, int]] = {}
         self._changed: dict[str, None] = {}
+        self._ending: dict[str, str] = {}
 
     def fork(self) -> "UsageIndex":
         """The same, of which further charges are apart."""
@@ -39,6 +40,7 @@ class UsageIndex:
         other._charges = dict(self._charges)
         other._own = {quota: dict(amounts) for quota, amounts in self._own.items()}
         other._levels = {level: dict(amounts) for level, amounts in self._levels.items()}
+        other._ending = dict(self._ending)
         return other
 
     def set_ancestry(self, ancestry: Ancestry) -> set[str]:
@@ -63,6 +65,7 @@ class UsageIndex:
             return None
         if amount.is_zero:
             self._charges.pop(holder, None)
+            self._ending.pop(holder, None)
         else:
             self._charges[holder] = (quota, amount)
         if old is not None:
@@ -77,6 +80,18 @@ class UsageIndex:
         """The holder has nothing any more; the quota that got something back, if one did."""
         old = self._charges.get(holder)
         return self.charge(holder, old[0], ZERO) if old else None
+
+    def set_ending(self, holder: str, name: str) -> None:
+        """All that the holder has ends by itself, and is told of under that name; empty: not so."""
+        if name and holder in self._charges:
+            self._ending[holder] = name
+        else:
+            self._ending.pop(holder, None)
+
+    @property
+    def ending(self) -> Iterable[tuple[str, str, Resources]]:
+        """What ends by itself, with no grant to be taken back: its name, quota and amount."""
+        return [(name, *self._charges[holder]) for holder, name in sorted(self._ending.items())]
 
     def take_changed(self) -> list[str]:
         """Levels of which more or less is in use than at the last call."""

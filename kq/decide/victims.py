@@ -3,7 +3,7 @@
 Either the victims make it fit, or nobody is touched. Across quotas: `kq.decide.reclaim`.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from itertools import takewhile
 
@@ -56,6 +56,22 @@ class Lack(msgspec.Struct, frozen=True):
 
 Giving = tuple[Holder, Sequence[int]]
 """A holder with what it gives of each lack."""
+
+
+def is_modest(unit: QueueUnit, classes: Collection[str]) -> bool:
+    """Whether it takes nothing from others: by its template's own preemptionPolicy, else by its
+    class, if that is one of these, which say Never (spec 13.2)."""
+    said = [each.template.preemption_policy for each in unit.pod_sets]
+    if any(said):
+        return "Never" in said
+    return unit.priority_class in classes
+
+
+def is_bolder(old: QueueUnit | None, new: QueueUnit | None, classes: Collection[str]) -> bool:
+    """Whether it may take something now that took nothing before."""
+    if old is None or new is None:
+        return False
+    return is_modest(old, classes) and not is_modest(new, classes)
 
 
 def protected_until(unit: QueueUnit, protection: timedelta) -> datetime | None:

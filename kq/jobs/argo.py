@@ -187,15 +187,13 @@ def _state(phase: str, started: bool) -> JobState:
 
 
 def _priorities(spec: Object) -> Iterator[tuple[str, int | None]]:
-    """What is asked for its priority, in order (spec 12.9)."""
-    yield codec.strings(spec).get("podPriorityClassName", ""), None
-    entry = next(
-        (
-            each
-            for each in codec.listed(spec, "templates")
-            if isinstance(each, Mapping) and each.get("name") == spec.get("entrypoint")
-        ),
-        {},
-    )
-    yield codec.strings(entry).get("priorityClassName", ""), None
-    yield "", codec.integer(spec.get("priority"))
+    """What is asked for its priority, in order (spec 12.9); where there is no class of the name
+    that is found the number counts (12.8)."""
+    templates = codec.listed(spec, "templates")
+    maps = (each for each in templates if isinstance(each, Mapping))
+    entry = next((each for each in maps if each.get("name") == spec.get("entrypoint")), {})
+    number = codec.integer(spec.get("priority"))
+    for name in (spec.get("podPriorityClassName"), entry.get("priorityClassName")):
+        if isinstance(name, str) and name:
+            yield name, number
+    yield "", number

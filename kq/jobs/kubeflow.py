@@ -72,10 +72,12 @@ class KubeflowJob:
         policy = codec.mapping(spec, "runPolicy")
         conditions = codec.conditions(status.get("conditions"))
         pod_sets, defect = self._pod_sets(spec, str(meta.get("uid") or ""), templates)
+        held = is_held(policy.get("suspend"), meta, heeded=_has_been_held(conditions))
         return JobView(
             **codec.job_metadata(meta),
             kind=self._shape.kind,
-            suspended=is_held(policy.get("suspend"), meta),
+            suspended=held,
+            half_held=held and policy.get("suspend") is not True,
             managed_by_other=(policy.get("managedBy") or self._shape.controller)
             != self._shape.controller,
             state=state_of(conditions, STATES),
@@ -114,15 +116,21 @@ class KubeflowJob:
         return scaled, defect or bad
 
 
-def is_held(flag: object, meta: Object) -> bool:
+def is_held(flag: object, meta: Object, *, heeded: bool = False) -> bool:
     """Whether a job is held that may say so in a field and in the annotation (spec 8.3, 8.12).
 
     Where the API server keeps the field, its operator goes by it, and a "true" that Arena left in
-    the annotation holds nothing. CRDs that drop the field leave the annotation as the only word.
+    the annotation holds nothing. CRDs that drop the field leave the annotation as the only word;
+    one whose operator has heeded the field once is held no more when somebody takes that out.
     """
-    if isinstance(flag, bool):
-        return flag
+    if isinstance(flag, bool) or heeded:
+        return flag is True
     return codec.strings(meta.get("annotations")).get(keys.SUSPEND) == "true"
+
+
+def _has_been_held(conditions: Sequence[Condition]) -> bool:
+    """Whether its operator has acted on the field, which so is kept by the API server."""
+    return any(each.type == "Suspended" for each in conditions)
 
 
 def _switched(held: bool, annotation: str | None) -> Patch:

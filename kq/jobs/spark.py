@@ -56,6 +56,7 @@ class SparkApplication:
             **codec.job_metadata(meta),
             kind=SPARK_APPLICATION,
             suspended=_is_held(meta, spec),
+            half_held=_is_held(meta, spec) and spec.get("suspend") is not True,
             state=_state(state, spec, status),
             unknown_state=unless_known(state, NOT_RUNNING, NOT_SUBMITTED, ENDED, RUNNING),
             has_run=any(attempts),

@@ -13,8 +13,9 @@ def level_of(quota: Quota, options: QuotaOptions, *, guarantees: bool = True) ->
     """Its max times the rate (spec 11.2); beside it, if it `guarantees` any, its min (11.13)."""
     limit = quota.limit
     if options.oversell != 1:
-        rate = options.oversell
-        limit = Resources.of({name: int(amount * rate) for name, amount in limit.items()})
+        # As a fraction: a product of decimals is rounded to a few digits.
+        many, parts = options.oversell.as_integer_ratio()
+        limit = Resources.of({name: amount * many // parts for name, amount in limit.items()})
     if options.firm_within_min and guarantees:
         limit = FirmLimit({**dict(limit.items()), **_firm(quota.minimum)})
     return Level(quota.name, limit, quota.minimum, reclaim=spelled(quota.annotations, RECLAIM))

@@ -6,7 +6,14 @@ them, `requests.cpu@nightly`.
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from kq.core.demand import DEMANDED, LIMITED, Sort, demand_of_template, unsaid_in_template
+from kq.core.demand import (
+    DEMANDED,
+    LIMITED,
+    POD_OBJECTS,
+    Sort,
+    demand_of_template,
+    unsaid_in_template,
+)
 from kq.core.messages import Reason, m10
 from kq.core.model import PodSet, Template
 from kq.core.options import QuotaOptions
@@ -84,6 +91,8 @@ class ScopedCharges:
                 continue
             for key in each.limit:
                 asked = asked_by(key)
+                if asked == POD_OBJECTS and sort is None:
+                    asked = PODS  # all that is known of them is their number
                 if asked is not None:
                     route.setdefault(asked, []).append(qualified(key, each.name))
         return route
@@ -91,10 +100,8 @@ class ScopedCharges:
 
 def asked_by(key: str) -> str | None:
     """The resource of pods that a key of `hard` limits; None if it is about no pods (11.14)."""
-    if key in (PODS, f"count/{PODS}"):
-        return PODS
     if key.startswith("count/"):
-        return None
+        return key if key == POD_OBJECTS else None
     if key.startswith("limits."):
         return key if key.removeprefix("limits.") in LIMITED else None
     return key.removeprefix("requests.")

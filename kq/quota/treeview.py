@@ -80,7 +80,8 @@ def _name(body: Mapping[str, Any]) -> str:
 def _node(found: Found, meta: Mapping[str, Any], created: Any, defects: list[str]) -> Quota:
     """The node as a quota; its attributes are what labels and annotations are elsewhere."""
     bounds = bounds_of(found.body)
-    defects += [f"{found.path}: {each}" for each in bounds.defects]
+    own = tuple(f"{found.path}: {each}" for each in bounds.defects)
+    defects += own
     attributes = codec.strings(found.body.get("attributes"))
     policy = {key: attributes[key] for key in keys.POLICY_LABELS if key in attributes}
     return Quota(
@@ -92,6 +93,7 @@ def _node(found: Found, meta: Mapping[str, Any], created: Any, defects: list[str
         is_parent=bool(found.children),
         limit=bounds.limit,
         minimum=bounds.minimum,
+        defects=own,
         namespaces=tuple(
             each for each in listed(found.body, "namespaces") if isinstance(each, str)
         ),

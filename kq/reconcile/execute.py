@@ -12,7 +12,7 @@ from typing import Any
 import structlog
 
 from kq.core import views
-from kq.core.kinds import POD, QUEUE_UNIT, Object
+from kq.core.kinds import QUEUE_UNIT, Object
 from kq.core.model import JobView, QueueUnit
 from kq.decide.actions import (
     Action,
@@ -28,18 +28,15 @@ from kq.decide.actions import (
     TellQueue,
     TellUnit,
 )
-from kq.decide.kin import selector_of
 from kq.errors import KqError
 from kq.kube.client import Client
 from kq.kube.errors import ApiError, Conflict, Forbidden, NotFound
-from kq.kube.replica import read_page
 from kq.reconcile.controller import Result
 from kq.reconcile.events import Teller
 from kq.reconcile.hub import Hub
 from kq.reconcile.jobwriter import JobWrite, JobWriter
+from kq.reconcile.pods import has_pods
 
-RUNS = "status.phase!=Succeeded,status.phase!=Failed"
-"""Field selector of pods that have not ended."""
 STALE = 1.0
 """Seconds for which a conflict waits for the watch to show why."""
 TOLD_AFTER = 5
@@ -140,11 +137,8 @@ class Executor:
         return bool(found.get("metadata", {}).get("uid") == job.uid)
 
     async def has_pods(self, job: JobView) -> bool:
-        """Whether the API server has pods of the job that have not ended, by their label."""
-        body = await self._client.list_page(
-            POD, job.namespace, limit=1, label_selector=selector_of(job), field_selector=RUNS
-        )
-        return bool(read_page(body).items)
+        """Whether the API server has pods of the job that have not ended, by their labels."""
+        return await has_pods(self._client, job)
 
     async def read(self, unit: QueueUnit) -> QueueUnit:
         """The unit as the API server has it now."""

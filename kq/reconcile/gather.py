@@ -19,7 +19,7 @@ from kq.decide.kinds import grows_anew
 from kq.decide.places import Place
 from kq.decide.podlabels import counted_quota, missing_label
 from kq.decide.situation import PodFacts, Rules, Situation
-from kq.decide.standing import named_quota, queue_name
+from kq.decide.standing import named_quota, names_queue, queue_name
 from kq.decide.unitspec import suffix_of, unit_name
 from kq.jobs.children import claimed_maker
 from kq.jobs.remarks import min_resources_missing
@@ -152,7 +152,7 @@ class Gatherer:
         named = next((job.annotations[k] for k in keys.QUEUE_NAME if job.annotations.get(k)), "")
         if named:
             return named
-        if unit is not None and keys.JOB_CREATION not in unit.annotations and unit.queue:
+        if unit is not None and names_queue(unit):
             return queue_name(unit, quota or "", self._hub.book.around)[0]
         return self._hub.book.quotas.queue_of(quota) if quota else ""
 

@@ -12,7 +12,7 @@ from kq.core.model import JobView, Phase, QueueUnit
 from kq.decide.actions import Action, PatchStatus, TellJob
 from kq.decide.ending import plan_orphan
 from kq.decide.jobs import job_key
-from kq.decide.kin import selector_of
+from kq.decide.kin import selectors_of
 from kq.decide.kinds import HOLDS_LOCK
 from kq.decide.plan import plan_job
 from kq.decide.situation import Situation
@@ -143,12 +143,14 @@ class JobReconciler:
         """
         if job.counts_pods or not (job.finished or job.suspended) or not unit.holds_quota:
             return False
-        if not (job.finished or job.has_run or unit.attempts > 1):
+        evicted = unit.condition("Evicted")
+        is_marked = evicted is not None and evicted.status
+        if not (job.finished or job.has_run or unit.attempts > 1 or is_marked):
             return False
         group = self._hub.book.jobs.pods(job.uid)
         version = job.resource_version
         is_newer = version.isdecimal() and int(version) > self._pods_reached()
-        return is_newer and (group is None or not group.live) and bool(selector_of(job))
+        return is_newer and (group is None or not group.live) and bool(selectors_of(job))
 
     def _runs_since(self, now: Situation) -> datetime | None:
         """Since when pods of a job that was just let go were seen to run."""
@@ -158,9 +160,9 @@ class JobReconciler:
         return self._running_since.setdefault(now.job.uid, now.now)
 
     def _defied_since(self, now: Situation) -> datetime | None:
-        """Since when a job that never was let go has had pods although it is held."""
-        starts = now.pods.live > now.pods.ending
-        if not (starts and now.job.suspended) or now.unit is None or now.unit.holds_quota:
+        """Since when a job that is held has had pods, and none that ends: others may follow it."""
+        runs_on = now.pods.live and not now.pods.ending
+        if not (runs_on and now.job.suspended) or now.unit is None or now.unit.holds_quota:
             self._defied.pop(now.job.uid, None)
             return None
         return self._defied.setdefault(now.job.uid, now.now)

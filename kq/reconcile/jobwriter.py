@@ -28,7 +28,7 @@ from kq.jobs.podlabels import is_still_active, label_patch
 from kq.jobs.podupdates import clash_of, with_updates, without_updates
 from kq.jobs.queuing import dequeued_patch, waiting_patch
 from kq.kube.client import Client
-from kq.kube.errors import ApiError, Conflict
+from kq.kube.errors import ApiError, Conflict, Invalid
 
 log = structlog.get_logger()
 
@@ -66,6 +66,8 @@ class JobWriter:
                 await self._change_pods(job, whole, without_updates(job, whole))
             case ReleaseJob():
                 await self._release(action, whole)
+            case HoldJob() if job.half_held:
+                await self._hold_in_full(action)
             case _:
                 patch = self._patch_of(action, whole)
                 if patch is None:
@@ -84,8 +86,19 @@ class JobWriter:
                 return integration.resume(whole, (), self._clock())
             case PatchJob(patch=body):
                 return Patch(body)
-            case HoldJob(annotations=annotations, labels=labels):
-                return _marks(annotations, labels).merged(integration.suspend(whole))
+            case HoldJob():
+                return self._held(action, whole)
+
+    def _held(self, action: HoldJob, whole: Object) -> Patch:
+        suspended = self._integrations[action.job.kind.kind].suspend(whole)
+        return _marks(action.annotations, action.labels).merged(suspended)
+
+    async def _hold_in_full(self, action: HoldJob) -> None:
+        """Somebody took the field out, or the CRD drops it: then it can be held in no way."""
+        job, integration = action.job, self._integrations[action.job.kind.kind]
+        held = await self._send(job, self._held(action, {}), job.resource_version)
+        if integration.view(held, templates=False).half_held:
+            raise Invalid("the API server drops the field that suspends it", code=422)
 
     async def clash_of(self, job: JobView, unit: QueueUnit) -> str:
         """Why what its checks want cannot be added to the job's pods; empty if it can."""

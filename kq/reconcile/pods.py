@@ -1,21 +1,24 @@
 """Pods that end for too long count no more (spec 11.9a), nor those that a gone job never had."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 
+from kq.core import codec, views
 from kq.core.kinds import POD
-from kq.core.model import PodView
-from kq.decide.kin import owner_of
+from kq.core.model import JobView, PodView
+from kq.decide.kin import CLUSTER_LABEL, is_marked_for, owner_of, selectors_of
 from kq.kube.client import Client
 from kq.kube.replica import read_page
 from kq.kube.store import Lister
 from kq.reconcile.controller import Request, Result
 from kq.reconcile.events import Teller
-from kq.reconcile.execute import RUNS
 from kq.reconcile.hub import Hub
 
 GONE = "gone"
 """In place of a kind: the request is for the UID of a job that is gone."""
+RUNS = "status.phase!=Succeeded,status.phase!=Failed"
+"""Field selector of pods that have not ended."""
+PAGE = 500
 
 
 class PodsReconciler:
@@ -70,3 +73,29 @@ class PodsReconciler:
             self._hub.book.forgive(uid)
             self._hub.pump()
         return Result()
+
+
+async def has_pods(client: Client, job: JobView) -> bool:
+    """Whether the API server has pods of the job that have not ended, by their labels."""
+    for selector in selectors_of(job):
+        # Other selectors find pods of the job alone, of which one is enough.
+        limit = PAGE if selector == CLUSTER_LABEL else 1
+        more, page = "", None
+        while page is None or more:
+            body = await client.list_page(
+                POD,
+                job.namespace,
+                limit=limit,
+                continue_=more,
+                label_selector=selector,
+                field_selector=RUNS,
+            )
+            page = read_page(body)
+            if any(is_marked_for(job, _labels(raw)) for raw in page.items):
+                return True
+            more = page.token
+    return False
+
+
+def _labels(raw: bytes) -> Mapping[str, str]:
+    return codec.strings(codec.mapping(views.decode_object(raw), "metadata").get("labels"))

@@ -57,7 +57,7 @@ class QuotasReconciler:
         elif queue is None:
             if not made.on_demand or self._hub.book.places.at_queue(name):
                 await self._create(made.follows or name)
-        elif made.follows is not None and autoqueue.is_auto_made(queue):
+        elif autoqueue.is_auto_made(queue):
             await self._follow(queue, made.follows)
         return Result()
 
@@ -69,7 +69,7 @@ class QuotasReconciler:
             return  # its event brings the quota here again
         log.info("queue created", queue=body["metadata"]["name"])
 
-    async def _follow(self, queue: Queue, quota: Quota) -> None:
+    async def _follow(self, queue: Queue, quota: Quota | None) -> None:
         patch = autoqueue.difference(queue, quota, self._default_policy)
         if patch:
             await self._client.merge_patch(

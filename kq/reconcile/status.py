@@ -11,9 +11,10 @@ from kq.core import codec, messages
 from kq.core.kinds import QUEUE
 from kq.core.messages import Reason
 from kq.core.model import Condition, Queue
-from kq.core.plugins import AutoMade, Problem, own_levels
+from kq.core.plugins import AutoMade, Blocking, Problem, own_levels
 from kq.core.resources import Resources, is_firm, plain
 from kq.decide import autoqueue, queuesettings
+from kq.decide.quotafaults import QuotaRemarks
 from kq.kube.client import Client
 from kq.kube.errors import NotFound
 from kq.kube.store import Lister
@@ -41,6 +42,7 @@ class StatusReconciler:
         queues: Lister[Queue],
         namespace: str,
         policies: tuple[str, ...],
+        remarks: QuotaRemarks,
         marks: UsageMarks | None = None,
         clock: Callable[[], datetime],
         monotonic: Callable[[], float],
@@ -51,6 +53,7 @@ class StatusReconciler:
         self._queues = queues
         self._namespace = namespace
         self._policies = policies
+        self._remarks = remarks
         self._marks = marks
         self._clock = clock
         self._monotonic = monotonic
@@ -184,25 +187,39 @@ class StatusReconciler:
         return [order[2] for _, order in nsmallest(MOST_ITEMS, places)]
 
     def _conditions(self, queue: Queue) -> list[Condition]:
-        outcome = self._hub.book.lines.outcomes.get(queue.name)
-        blocking = sorted(outcome.blocking.values(), key=lambda each: each[0]) if outcome else []
-        is_block = queue.policy == "Block" and bool(blocking)
-        blocked = Condition("Blocked", False, "NotBlocked", "")
-        if is_block:
-            place, short = blocking[0]
-            reason = "HeadCanNeverFit" if short.impossible else "HeadDoesNotFit"
-            blocked = Condition("Blocked", True, reason, f"{place[2]}: {short.problem.message}")
-        return [self._active(queue), blocked]
+        return [self._active(queue), self._blocked(queue)]
+
+    def _blocked(self, queue: Queue) -> Condition:
+        """Who bars others; of several one that can never fit, as that one does not pass (10.10)."""
+        book = self._hub.book
+        policy, outcome = book.lines.policy(queue), book.lines.outcomes.get(queue.name)
+        heads = [
+            (not short.impossible, place, short)
+            for place, short in (outcome.blocking.values() if outcome else ())
+            if policy.blocks(policy.rank(place), policy.rank(place)) is Blocking.BARRED
+        ]
+        if not heads:
+            return Condition("Blocked", False, "NotBlocked", "")
+        _, place, short = min(heads, key=lambda each: each[:2])
+        reason = "HeadCanNeverFit" if short.impossible else "HeadDoesNotFit"
+        return Condition("Blocked", True, reason, f"{place[2]}: {short.problem.message}")
 
     def _active(self, queue: Queue) -> Condition:
-        """Whether units of the Queue can start, and what of its settings counts otherwise."""
+        """Whether its units can start, and what of its settings or its quota is wrong."""
         faults = queuesettings.faults(queue, self._policies)
         found = self._stopped(queue) or self._without_quota(queue)
         if found is not None:
             told = "; ".join((found.message, *faults))
             return Condition("Active", False, found.reason, told)
         known = not queue.policy or queue.policy in self._policies
-        return Condition("Active", True, "Ready" if known else "UnknownPolicy", "; ".join(faults))
+        told = messages.cut("; ".join((*faults, *self._of_its_quota(queue))))
+        return Condition("Active", True, "Ready" if known else "UnknownPolicy", told)
+
+    def _of_its_quota(self, queue: Queue) -> tuple[str, ...]:
+        """What is wrong with its quota, or one above, and keeps nobody waiting (spec 11.6)."""
+        quotas = self._hub.book.quotas
+        made = quotas.auto_made(queue.name)
+        return self._remarks.of(made.quota, quotas) if made is not None else ()
 
     def _stopped(self, queue: Queue) -> Problem | None:
         if not queuesettings.is_stopped(queue):

@@ -5,11 +5,13 @@ or five times; of all that its plan needs the first pod that runs, the end, and 
 counts.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 import msgspec
 
+from kq.core.classviews import PriorityClass, Raw
 from kq.core.model import JobView, Phase, PodView, QueueUnit, Quota
+from kq.core.plugins import QuotaPlugin
 from kq.core.quotaviews import QuotaTree, QuotaView, ResourceQuota, queue_name
 
 NOW = 0.0
@@ -68,6 +70,25 @@ def queues_of(quota: QuotaView | None) -> Sequence[str]:
             return [queue_name(node.name) for node in quota.nodes]
         case ResourceQuota():
             return [quota.namespace]
+
+
+def bold_class(old: PriorityClass | Raw | None, new: PriorityClass | Raw | None) -> str | None:
+    """The class that is new or says otherwise whether its jobs take from others (13.2), if any."""
+    if not isinstance(new, PriorityClass):
+        return None
+    said = old.view.preemption_policy if isinstance(old, PriorityClass) else None
+    return new.name if said != new.view.preemption_policy else None
+
+
+def queues_below(
+    changed: Collection[str], queues: Iterable[str], quotas: QuotaPlugin
+) -> Iterator[str]:
+    """Queues whose quota, or one above it, has changed, by its Queue: they say what is wrong."""
+    for name in queues:
+        made = quotas.auto_made(name)
+        levels = quotas.ancestry(made.quota) if made is not None else ()
+        if name in changed or any(quotas.queue_of(each) in changed for each in levels):
+            yield name
 
 
 def structure_of(quota: QuotaView | None) -> object:

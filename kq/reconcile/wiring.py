@@ -205,8 +205,8 @@ class Wiring:
         self._hub.book.set_quotas(quotas, structure_changed=moved)
         for name in self._quotas_changed:
             self._hub.queues.quotas.add(Request("", name))
-        # What is below one that came or went can start by now, or no more.
-        for name in self._hub.book.queues if moved else self._quotas_changed:
+        below = wakes.queues_below(self._quotas_changed, self._hub.book.queues, quotas)
+        for name in self._hub.book.queues if moved else below:
             self._hub.status_due(name)
         self._quotas_changed.clear()
         if moved:
@@ -277,7 +277,7 @@ class Wiring:
         if change.new is not None:
             self._hub.book.saw_child(change.new)
         else:
-            self._hub.book.lost_child(child)
+            self._hub.book.jobs.drop_child(child.uid)
         self._look_at_parent(child)
         self._look_at_root(change)
         self._hub.pump()
@@ -321,6 +321,8 @@ class Wiring:
             self._moved = True
             self._quotas_maybe_due()
         self._look_at_jobs(self._holds_nothing)
+        self._hub.book.course.class_changed(wakes.bold_class(change.old, change.new))
+        self._hub.pump()
 
     def _limits_changed(self, change: Change[Raw]) -> None:
         view = change.new or change.old
@@ -335,8 +337,7 @@ class Wiring:
                 self._enqueue(job)
 
     def _holds_nothing(self, job: JobView) -> bool:
-        units = self._hub.book.jobs.units_of(job.uid)
-        return not units or not units[0].holds_quota
+        return not any(each.holds_quota for each in self._hub.book.jobs.units_of(job.uid))
 
     def _enqueue(self, job: JobView) -> None:
         self._hub.queues.job.add(_request(job))

@@ -21,6 +21,7 @@ BACK_OFFS = {"podInitialBackoffSeconds": "initialSeconds", "podMaxBackoffSeconds
 DURATIONS = ("Seconds", "Timeout")
 """What the keys of durations end in."""
 OTHER_PLUGINS = ("Priority", "DefaultGroup", "defaultgroup")
+_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,4})?", re.ASCII)
 
 
 def parse(body: object, *, install_namespace: str = "koord-queue") -> Settings:
@@ -145,17 +146,18 @@ def _value(known: Any, value: object, path: str) -> Any:
 
 
 def number(default: int | float | Decimal, value: object, path: str) -> Any:
-    """A number of the default's type, 0 or more; whole seconds also as Go durations (`1m30s`)."""
+    """A number of the default's type, 0 or more; whole seconds also as Go durations (`1m30s`).
+
+    Rates, which alone are decimals, are above 0.
+    """
     if isinstance(default, int) and isinstance(value, str) and path.endswith(DURATIONS):
         return seconds(value, path)
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
+    text = str(value) if isinstance(value, int | float | str) else ""
+    exact = Decimal(text) if _NUMBER.fullmatch(text) else Decimal(-1)
+    if not 0 <= exact < 2**31:
         raise ConfigError(f"{path} is {value!s:.60}, not a number of 0 or more")
-    try:
-        exact = Decimal(str(value))
-    except ArithmeticError as err:
-        raise ConfigError(f"{path} is {value!s:.60}, not a number of 0 or more") from err
-    if not exact.is_finite() or not 0 <= exact < 2**31:
-        raise ConfigError(f"{path} is {value!s:.60}, not a number of 0 or more")
+    if isinstance(default, Decimal) and not exact:
+        raise ConfigError(f"{path} is {value!s:.60}, not a number above 0")
     if isinstance(default, int) and exact != int(exact):
         raise ConfigError(f"{path} is {value!s:.60}, not a whole number of 0 or more")
     return type(default)(exact)

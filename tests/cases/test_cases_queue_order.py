@@ -5,6 +5,8 @@ from builders import at, book, changed, job_view, queue, quota, running_job, uni
 
 from kq.core import keys
 from kq.core.model import Phase
+from kq.decide.queuesettings import faults
+from kq.policies import POLICIES
 
 A = "team-a"
 OVER = {"phase": Phase.SUCCEED, "raw_phase": "Succeed", "grants": ()}
@@ -135,6 +137,27 @@ def test_d6_a_bad_mark_counts_as_none(mark: str, text: str) -> None:
     line.submit("high", 4, 4)
     line.submit("low", 1, 3)
     assert line.cycle() == []
+
+
+@pytest.mark.parametrize("spelling", [0, 1], ids=["ours", "kube-queue's"])
+@pytest.mark.parametrize(
+    ("marks", "text", "told"),
+    [
+        (keys.THRESHOLD, "abc", "is abc, not a whole number: treated as 4"),
+        (keys.THRESHOLD, "4.0", "is 4.0, not a whole number: treated as 4"),
+        (keys.THRESHOLD, "-3", ""),
+        (keys.MAX_DEPTH, "-3", "is -3, not a whole number of 0 or more: treated as no limit"),
+        (keys.MAX_DEPTH, "3k", "is 3k, not a whole number of 0 or more: treated as no limit"),
+        (keys.MAX_DEPTH, "0", ""),
+    ],
+)
+def test_d6_a_bad_mark_is_told_and_one_that_says_no_limit_is_not(
+    marks: tuple[str, ...], text: str, told: str, spelling: int
+) -> None:
+    """Case D6, spec 10.12: 0 is how no limit is written."""
+    key = marks[spelling]
+    found = faults(queue(annotations={key: text}), tuple(POLICIES))
+    assert found == ((f"{key} {told}",) if told else ())
 
 
 @pytest.mark.parametrize("policy", ["priority", "Fifo", "", "Round"])

@@ -146,6 +146,55 @@ def test_strict_consistency_is_the_environments(value: str, strict: bool) -> Non
     assert load({"StrictConsistency": value}).retry_options.strict is strict
 
 
+@pytest.mark.parametrize(
+    ("environ", "expected"),
+    [
+        pytest.param({}, ("ElasticQuotaV2", "Priority", False, False), id="none"),
+        pytest.param(
+            {"StrictPriority": "1", "StrictConsistency": "TRUE"},
+            ("ElasticQuotaV2", "Block", False, True),
+            id="both, new quotas: mode event",
+        ),
+        pytest.param(
+            {"QueueGroupPlugin": "elasticquota", "StrictPriority": "true"},
+            ("ElasticQuota", "Block", True, False),
+            id="StrictPriority alone",
+        ),
+        pytest.param(
+            {"QueueGroupPlugin": "resourcequota", "StrictConsistency": "1"},
+            ("ResourceQuota", "Priority", True, True),
+            id="StrictConsistency alone",
+        ),
+        pytest.param(
+            {
+                "QueueGroupPlugin": "RESOURCEQUOTA",
+                "StrictPriority": "True",
+                "StrictConsistency": "true",
+            },
+            ("ResourceQuota", "Block", True, True),
+            id="all three",
+        ),
+        pytest.param(
+            {
+                "QueueGroupPlugin": "elasticquotav2",
+                "StrictPriority": "on",
+                "StrictConsistency": " true",
+            },
+            ("ElasticQuotaV2", "Priority", False, False),
+            id="what is neither true nor 1 is off",
+        ),
+    ],
+)
+def test_10_20_to_10_22_the_switches_of_the_environment_together(
+    environ: dict[str, str], expected: tuple[str, str, bool, bool]
+) -> None:
+    """Spec 10.5, 10.20-10.22: each decides one thing, whatever the others say."""
+    made = load(environ)
+    retry = made.retry_options
+    policy = default_policy(made, NOTHING, environ)
+    assert (made.quotaPlugin, policy, retry.backs_off, retry.strict) == expected
+
+
 BACK_OFF = "scheduling: {unschedulableBackoff: {initialSeconds: 3, maxSeconds: 1m}}"
 BY_PLUGIN = "pluginConfigs: {Priority: {podInitialBackoffSeconds: 5, other: 1}, Y: }"
 

@@ -56,6 +56,12 @@ def test_containers_sidecars_and_init_containers(spec, expected):
     assert asks(spec) == expected
 
 
+def test_what_a_pod_asks_is_rounded_before_it_is_multiplied():
+    """Spec 12.4."""
+    one = pod_request(pod(container({"cpu": "0.4m", "x.y/z": "0.2"})))
+    assert one.times(5).to_wire() == {"cpu": "5m", "x.y/z": "5"}
+
+
 @pytest.mark.parametrize(
     ("spec", "expected"),
     [
@@ -106,6 +112,12 @@ def test_a_limit_without_a_request_is_requested(spec, expected):
 def test_pod_level_resources(resources, expected):
     spec = pod(container({"cpu": "100m", "memory": "1Gi"}), resources=resources)
     assert asks(spec) == expected
+
+
+def test_a_limit_of_huge_pages_at_the_pod_level_is_what_is_requested():
+    """They cannot be overcommitted: whatever containers request of them."""
+    spec = pod(container({"hugepages-2Mi": "2Mi"}), resources={"limits": {"hugepages-2Mi": "4Mi"}})
+    assert asks(spec) == {"hugepages-2Mi": "4Mi"}
 
 
 def test_overhead_is_that_of_the_spec_else_of_the_runtime_class():
@@ -265,9 +277,35 @@ def test_the_pod_level_is_completed_before_containers_are_filled():
     assert asks(filled) == {"cpu": "1", "memory": "1Gi"}
 
 
+@pytest.mark.parametrize(
+    ("resources", "expected"),
+    [
+        pytest.param({"limits": {"memory": "4Gi"}}, {"cpu": "2", "memory": "1Gi"}, id="by a limit"),
+        pytest.param(
+            {"limits": {"memory": "4Gi"}, "requests": {"cpu": "3"}},
+            {"cpu": "3", "memory": "1Gi"},
+            id="beside a request",
+        ),
+        pytest.param(
+            {"requests": {"cpu": "3"}}, {"cpu": "3", "memory": "1536Mi"}, id="not without a limit"
+        ),
+    ],
+)
+def test_what_containers_request_becomes_the_pod_levels_before_they_are_filled(resources, expected):
+    """Spec 12.3a: a limit at the pod level has the API server sum up their own requests there."""
+    apps = (container({"cpu": "2", "memory": "1Gi"}), container(name="b"))
+    assert asks(fill_from_limit_ranges(pod(*apps, resources=resources), [TEAM_A])) == expected
+
+
 def test_init_containers_are_filled_too():
     filled = fill_from_limit_ranges(pod(init=[{"name": "i"}]), [TEAM_A])
     assert asks(filled) == {"cpu": "250m", "memory": "512Mi"}
+
+
+def test_a_limit_range_may_say_what_is_requested_alone():
+    only = limit_range({"type": "Container", "defaultRequest": {"cpu": "2"}})
+    filled = fill_from_limit_ranges(pod(container()), [only])
+    assert (asks(filled), pod_limits(filled)) == ({"cpu": "2"}, ZERO)
 
 
 def test_of_several_limit_ranges_the_largest_counts():

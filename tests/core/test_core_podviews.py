@@ -40,6 +40,37 @@ def test_a_pod_of_a_job():
     assert found.live
 
 
+def asking(name="c", always=False, **requests):
+    made = {"name": name, "resources": {"requests": requests}}
+    return {**made, "restartPolicy": "Always"} if always else made
+
+
+@pytest.mark.parametrize(
+    ("spec", "cpu"),
+    [
+        pytest.param({"initContainers": [asking(cpu=3)]}, 3, id="an init container"),
+        pytest.param({"initContainers": [asking(cpu=3, always=True)]}, 4, id="a sidecar"),
+        pytest.param(
+            {"initContainers": [asking(cpu=3, always=True), asking("i", cpu=2)]},
+            5,
+            id="a sidecar beside an init container",
+        ),
+        pytest.param({"resources": {"requests": {"cpu": 2}}}, 2, id="the pod level"),
+        pytest.param({"overhead": {"cpu": "500m"}}, "1500m", id="overhead"),
+        pytest.param({"containers": [{"resources": {"limits": {"cpu": 7}}}]}, 7, id="a limit"),
+        pytest.param({"containers": [asking(cpu="many")]}, None, id="what cannot be read"),
+    ],
+)
+@pytest.mark.parametrize("by_namespace", [False, True], ids=["requests", "all that may count"])
+def test_a_live_pod_asks_by_the_rules_of_templates(spec, cpu, by_namespace):
+    """Spec 12.1, 12.3."""
+    raw = body({"ownerReferences": [OWNER]}, spec={"containers": [asking(cpu=1)], **spec})
+    decode = views.pod_decoder({"Job"}, counts_foreign=True, by_namespace=by_namespace)
+    asked = decode(raw).request
+    found = [n for name, n in asked.items() if name.partition("@")[0] in ("cpu", "requests.cpu")]
+    assert sorted({*found}) == ([] if cpu is None else [amounts(cpu=cpu)["cpu"]])
+
+
 @pytest.mark.parametrize(
     ("meta", "kept"),
     [
@@ -48,6 +79,7 @@ def test_a_pod_of_a_job():
         ({"ownerReferences": [OWNER]}, True),
         ({"labels": {keys.QUOTA_LABEL: "q"}}, True),
         ({"labels": {keys.QUOTA_LABEL: ""}}, False),
+        ({"labels": {keys.QUOTA_LABEL: "", keys.QUOTA_LABELS[2]: "q"}}, True),
     ],
 )
 def test_only_pods_that_may_count_are_kept(meta, kept):
@@ -180,14 +212,15 @@ of_namespace = views.pod_decoder({"Job"}, counts_foreign=True, by_namespace=True
 def test_11_16_each_pod_counts_to_its_namespace_whatever_its_label():
     found = of_namespace(body({"labels": {keys.QUOTA_LABEL: "q"}}, **container(cpu=2)))
     assert found.quota == "team-a"
-    assert found.request.to_wire() == {"cpu@:": "2", "pods@:": "1"}
+    assert found.request.to_wire() == {"count/pods@:": "1", "cpu@:": "2", "pods@:": "1"}
 
 
 def test_11_15_a_pod_is_counted_by_its_sort():
     parts = container(cpu=2, memory="1Gi")
     parts["spec"] |= {"activeDeadlineSeconds": 9, "priorityClassName": "high"}
     found = of_namespace(body(**parts))
-    assert set(found.request) == {"cpu@T:high", "memory@T:high", "pods@T:high"}
+    names = ("count/pods", "cpu", "memory", "pods")
+    assert set(found.request) == {f"{each}@T:high" for each in names}
 
 
 def test_a_pod_of_which_nothing_can_be_read_counts_for_nothing():

@@ -80,6 +80,16 @@ def classes(*views):
         pytest.param(
             {},
             [template()],
+            classes(PriorityClassView(name="least", value=1), NORMAL),
+            DerivedPriority(value=50, class_name="normal"),
+            id="the default class, though another one is lower",
+        ),
+        pytest.param(
+            {}, [template()], classes(GOLD), DerivedPriority(), id="no class is the default"
+        ),
+        pytest.param(
+            {},
+            [template()],
             classes(LATER, NORMAL),
             DerivedPriority(value=50, class_name="normal"),
             id="of two default classes the lower, as the API server",

@@ -79,6 +79,7 @@ def test_whole_units_are_those_of_kubernetes():
         (1e21, 10**21 * NANO),
         (1e-7, 100),
         (-3, -3 * NANO),
+        ("0" * 200 + "1", NANO),
     ],
     ids=repr,
 )

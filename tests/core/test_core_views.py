@@ -308,6 +308,20 @@ def test_a_queue_of_which_nothing_is_said():
         pytest.param(
             {"max": {"cpu": 0}, "min": {"cpu": 0}}, amounts(cpu=0), amounts(cpu=0), 0, id="0"
         ),
+        pytest.param(
+            {"max": {"cpu": 0}, "min": {"cpu": "2"}},
+            amounts(cpu=0),
+            amounts(cpu=2),
+            1,
+            id="a max of 0 below its min",
+        ),
+        pytest.param(
+            {"max": {"memory": "4Gi"}, "min": {"cpu": "2"}},
+            amounts(memory="4Gi"),
+            amounts(cpu=2),
+            0,
+            id="a min without its max",
+        ),
     ],
 )
 def test_limits(spec, limit, minimum, defects):
@@ -319,6 +333,39 @@ def test_limits(spec, limit, minimum, defects):
     )
     assert len(found.defects) == defects
     assert all("cpu" in text for text in found.defects)
+
+
+@pytest.mark.parametrize("value", ["4", 4, ["cpu"], True], ids=repr)
+def test_22_1_a_limit_that_is_no_map_lets_nobody_in(value):
+    found = quotaviews.quota(body(spec={"max": value, "min": value}))
+    assert dict(found.limit.items()) == {"koord-queue/max-jobs": 0}
+    assert dict(found.minimum.items()) == {}
+    assert found.defects == tuple(
+        f"{each} is {value}, not a map of quantities" for each in ("max", "min")
+    )
+
+
+@pytest.mark.parametrize(
+    ("resource", "text", "most"),
+    [
+        ("cpu", "1.9m", 1),
+        ("cpu", "100u", 0),
+        ("cpu", "2500m", 2500),
+        ("memory", "1500m", 1),
+        ("memory", "0.5Gi", 2**29),
+        ("nvidia.com/gpu", "1.5", 1),
+        ("nvidia.com/gpu", "+1", 1),
+        ("pods", "1e1", 10),
+        ("koord-queue/max-jobs", "2999m", 2),
+        ("requests.cpu", "1500u", 1),
+    ],
+)
+def test_11_12_nobody_gets_more_than_a_limit_says(resource, text, most):
+    """Requests are rounded up, so what they are compared with is rounded down."""
+    found = quotaviews.quota(body(spec={"max": {resource: text}, "min": {resource: text}}))
+    assert (found.limit[resource], found.minimum[resource]) == (most, most)
+    (amount,) = quotaviews.resource_quota(body(spec={"hard": {resource: text}})).limit.items()
+    assert amount == (resource, most)
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from kq.decide.autoqueue import (
     labelled_policy,
     new_queue,
 )
+from kq.decide.queuesettings import max_depth, threshold_of
 
 SKIP = "koord-queue/skip-impossible"
 DEPTH = "koord-queue/max-depth"
@@ -92,6 +93,39 @@ def test_which_label_names_the_policy(labels, expected):
 def test_marks_of_the_manager_are_not_copied():
     of = quota(annotations={keys.COPIED: "{}", keys.DEFAULT_POLICY: "x", DEPTH: "3"})
     assert copied_annotations(of) == {DEPTH: "3"}
+
+
+def test_10_14_the_old_spelling_is_read_on_a_quota_too():
+    """Spec 10.14, 21.1: it is copied as it stands; ours on the Queue goes before it."""
+    old = {f"kube-queue/{key}": "3" for key in ("priority-threshold", "max-depth")}
+    line, body = made(quota(annotations=old))
+    assert (threshold_of(line), max_depth(line)) == (3, 3)
+    body["metadata"]["annotations"][DEPTH] = "7"
+    assert max_depth(views.queue(as_bytes(body))) == 7
+    _, after = follow(body, quota())
+    line = views.queue(as_bytes(after))
+    assert (threshold_of(line), max_depth(line)) == (4, 7)
+
+
+@pytest.mark.parametrize(
+    ("of_quota", "by_hand", "threshold"),
+    [
+        pytest.param("5", "7", 5, id="of both the quota's"),
+        pytest.param(None, "7", 7, id="the Queue's own"),
+        pytest.param("5", None, 5, id="the quota's"),
+        pytest.param(None, None, 4, id="neither"),
+        pytest.param("high", "7", 4, id="the quota's, though it cannot be read"),
+    ],
+)
+def test_10_11_whose_threshold_counts(of_quota, by_hand, threshold):
+    """Spec 10.11, 3.5, 22.1."""
+    key = keys.THRESHOLD[0]
+    of = quota(annotations={} if of_quota is None else {key: of_quota})
+    _, body = made(quota())
+    if by_hand is not None:
+        body["metadata"]["annotations"][key] = by_hand
+    _, after = follow(body, of)
+    assert threshold_of(views.queue(as_bytes(after))) == threshold
 
 
 def test_a_queue_just_made_needs_no_change():
@@ -202,6 +236,21 @@ def test_a_hand_edit_does_not_follow_the_default():
     _, body = made(quota(), "Priority")
     body["spec"]["queuePolicy"] = "Block"
     assert difference(views.queue(as_bytes(body)), quota(), "Round") == {}
+
+
+def test_10_5_a_queue_of_a_name_alone_follows_the_default_and_nothing_else():
+    """Of a namespace with ResourceQuotas there is no object that says more."""
+    _, body = made("team-a", "Priority")
+    body["metadata"]["labels"][keys.PARENT_LABEL] = "by-hand"
+    body["metadata"]["annotations"][DEPTH] = "7"
+    assert difference(views.queue(as_bytes(body)), None, "Priority") == {}
+    patch, after = follow(body, None, "Block")
+    assert patch == {
+        "metadata": {"annotations": {keys.DEFAULT_POLICY: "Block"}},
+        "spec": {"queuePolicy": "Block"},
+    }
+    after["spec"]["queuePolicy"] = "Intelligent"
+    assert difference(views.queue(as_bytes(after)), None, "Priority") == {}
 
 
 def test_an_empty_policy_becomes_the_default():

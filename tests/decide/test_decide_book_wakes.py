@@ -4,6 +4,7 @@ import pytest
 from books import JOB, A, B, cpu_used, is_candidate, message, waiting_book
 from builders import (
     NOW,
+    amounts,
     book,
     changed,
     job_view,
@@ -20,6 +21,11 @@ from builders import (
 from kq.core import keys
 from kq.core.model import Phase
 from kq.decide.places import Place
+from kq.decide.turns import dominant_share
+from kq.decide.usage import UsageIndex
+from kq.quota.unlimited import Unlimited
+
+RUNS = {"phase": Phase.RUNNING}
 
 
 def tree():
@@ -236,6 +242,32 @@ def test_queues_are_woken_by_priority_then_share_then_age_then_name():
         known.saw(job_view(each.name))
         known.saw(each)
     assert known.take_woken() == ["high", "idle", "used", "old", "a-young", "b-young", "low"]
+
+
+def test_10_17_of_several_resources_that_which_is_used_most_counts():
+    """Spec 10.17: the dominant share, of what min names."""
+    held = {"b": pod_set(cpu=5, gpu=1), "a": pod_set(cpu=1, gpu=6, memory="1Ti")}
+    known = book(
+        *(quota(name, minimum=amounts(cpu=10, gpu=10)) for name in held),
+        views=[queue(name) for name in held],
+    )
+    for name, pods in held.items():
+        holds = unit(f"r-{name}", quota=name, pod_sets=(pods,), **RUNS)
+        for one in (holds, unit(f"w-{name}", quota=name)):
+            known.saw(job_view(one.name))
+            known.saw(one)
+    assert known.take_woken() == ["b", "a"]
+
+
+def test_10_17_a_quota_without_limits_has_no_share_and_comes_last():
+    assert dominant_share("default", Unlimited(), UsageIndex(lambda name: [name])) == float("inf")
+
+
+def test_a_queue_that_is_being_deleted_takes_its_candidates_out():
+    known = waiting_book(job_view("a"), A)
+    known.saw(changed(queue(), deleting=True))
+    assert not is_candidate(known, A.key)
+    assert known.cycle("team-a", NOW) == []
 
 
 # -- units that are about to be made (spec 10.4) ---------------------------------------------

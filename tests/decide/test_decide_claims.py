@@ -46,6 +46,16 @@ def test_the_unit_made_again_is_not_counted_beside_the_claim():
     assert cpu_used(known) == 1000
 
 
+def test_the_unit_made_again_counts_before_it_is_granted_too():
+    """A Job between two pods has none that would tell."""
+    known = running_book(changed(RUNS, pods_active=0))
+    known.lost(HELD)
+    known.saw(unit("a", cpu=1, uid="again"))
+    assert cpu_used(known) == 1000
+    known.saw(changed(RUNS, state=JobState.SUCCEEDED, pods_active=0))
+    assert cpu_used(known) == 0
+
+
 def test_live_pods_and_the_claim_are_counted_once():
     known = running_book(RUNS, pod(job="a"))
     known.lost(HELD)
@@ -69,6 +79,14 @@ def test_a_claim_moves_with_the_quota_of_its_namespace():
     mapped = quota(cpu=1, namespaces=("team-a",))
     known.set_quotas(quotas(mapped), structure_changed=True)
     assert cpu_used(known) == 1000
+
+
+def test_11_9_nobody_claims_a_quota_that_its_namespace_may_not_use():
+    known = running_book()
+    known.lost(HELD)
+    closed = quota(cpu=1, annotations={keys.ALLOWED_NAMESPACES: "other"})
+    known.set_quotas(quotas(closed), structure_changed=True)
+    assert cpu_used(known) == 0
 
 
 @pytest.mark.parametrize(

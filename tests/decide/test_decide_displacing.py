@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import msgspec
 import pytest
-from builders import amounts, at, changed, pod, pod_set, queue, quota, unit
+from builders import amounts, at, changed, pod, pod_set, queue, quota, running_job, unit
 from test_decide_taking import Cluster, low
 
 from kq.core import keys, messages
@@ -98,6 +98,13 @@ def test_else_it_waits_for_the_pods_of_the_last_that_was_started(holder, candida
     assert (made.victims(), made.told("first")) == ([], M9)
 
 
+def test_one_of_a_kind_that_cannot_be_stopped_stays():
+    """Spec 13.12, 13.15."""
+    made = cluster(starts(), first())
+    made.book.saw(running_job("starts", evictable=False))
+    assert (made.pass_over(), made.victims(), made.told("first")) == ([], [], M9)
+
+
 def test_an_equal_one_that_is_younger_makes_way():
     """Spec 13.12: the order of 10.4 decides, not when it was granted."""
     made = cluster(starts(priority=5, minute=10), first())
@@ -145,6 +152,13 @@ def test_all_that_hold_the_queue_up_make_way_or_none():
     made = cluster(starts("one"), starts("two"), first())
     made.pass_over()
     assert made.victims() == ["team-a/one", "team-a/two"]
+
+
+def test_those_whose_pods_run_are_left_alone():
+    made = cluster(starts(), low("runs", 1), first())
+    made.book.saw(pod("runs-0", job="runs"))
+    made.pass_over()
+    assert (made.victims(), made.told("first")) == (["team-a/starts"], GIVES_BACK)
 
 
 def test_only_the_first_displaces_and_nobody_slips_in_before_it():

@@ -11,6 +11,7 @@ from builders import (
     finished_job,
     grant,
     job_view,
+    pod,
     queue,
     quota,
     running_job,
@@ -31,6 +32,7 @@ from kq.decide.actions import (
     TellJob,
     TellUnit,
 )
+from kq.decide.draining import Draining
 from kq.decide.evict import evict
 from kq.decide.plan import plan_job
 from kq.decide.situation import PodFacts
@@ -247,10 +249,15 @@ def test_nobody_else_is_taken_from_for_what_the_drained_one_gives_back():
         assert waiting.message == "waiting for 1 unit(s) to give back quota root: team-a/a"
 
 
-def test_where_the_queue_goes_on_somebody_is_taken_from_as_ever():
+@pytest.mark.parametrize("is_deleted", [False, True], ids=["it goes on", "it is deleted"])
+def test_where_the_queue_is_drained_no_more_somebody_is_taken_from_as_ever(is_deleted):
     of = family(runs("a", "team-a"), runs("c", "team-c"), HIGH)
     victims(of)
-    of.saw(changed(SHUT, stop_policy="None"))
+    of.take_woken()
+    if is_deleted:
+        of.lost(SHUT)
+    else:
+        of.saw(changed(SHUT, stop_policy="None"))
     assert "team-b" in of.take_woken()
     assert len(victims(of)) == 1
 
@@ -276,6 +283,15 @@ def test_one_that_gives_nothing_back_is_waited_for_by_nobody(fields):
     assert victims(of) == ["team-a/c"]
 
 
+def test_one_whose_hold_proved_ineffective_gives_nothing_back_either():
+    """Spec 13.15, 8.12."""
+    told = (condition("QuotaReserved", True, "QuotaReserved", messages.m25("Job")),)
+    of = family(runs("a", "team-a", conditions=told), runs("c", "team-c"), HIGH)
+    of.saw(job_view("a"))
+    of.saw(pod("a-0", job="a", cpu=4))
+    assert victims(of) == ["team-a/c"]
+
+
 # -- a maximum execution time that is over already (rows m, l)
 
 
@@ -293,3 +309,17 @@ def test_a_time_that_is_over_at_once_is_told_as_what_it_is():
     inactive = msgspec.structs.replace(marked, active=False)
     found = status(situation(HELD, inactive))
     assert (found["phase"], found["message"]) == ("Enqueued", messages.S11)
+
+
+def test_only_who_holds_grants_leaves_a_drained_queue():
+    """Others have nothing to give back, though their pods may be there still."""
+    phases = (Phase.RESERVED, Phase.DEQUEUED, Phase.RUNNING, Phase.ENQUEUED, Phase.SUCCEED)
+    units = {
+        each.key: each for each in (unit(phase.value.lower(), phase=phase) for phase in phases)
+    }
+    draining = Draining()
+    assert draining.leaving(units, lambda key: "team-a", lambda each: True) == set()
+    draining.saw("team-a", SHUT)
+    held = {f"team-a/{phase.value.lower()}" for phase in phases[:3]}
+    assert draining.leaving(units, lambda key: "team-a", lambda each: True) == held
+    assert draining.leaving(units, lambda key: "else", lambda each: True) == set()

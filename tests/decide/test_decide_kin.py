@@ -101,6 +101,17 @@ def test_pods_that_name_a_unit_are_those_of_its_job():
     assert cpu_used(known) == 2000
 
 
+def test_pods_that_name_a_unit_count_whenever_they_come():
+    """Spec 8.23: also if nothing is written to the unit after them."""
+    helper = pod("helper", owner=None, holder="unit:team-a/mpi", cpu=2)
+    known = mpi_book(PARENT, HELD)
+    before = cpu_used(known)
+    known.saw(helper)
+    assert (known.jobs.pods("mpi").live, cpu_used(known)) == (1, max(before, 2000))
+    known.lost(helper)
+    assert (known.jobs.pods("mpi"), cpu_used(known)) == (None, before)
+
+
 def test_a_unit_waits_for_pods_of_the_child_of_its_last_run():
     waiting = msgspec.structs.replace(HELD, phase=Phase.ENQUEUED, grants=(), raw_phase="")
     known = mpi_book(PARENT, LAUNCHER, LAUNCHER_POD)

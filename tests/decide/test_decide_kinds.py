@@ -73,6 +73,15 @@ def test_a_job_that_defies_its_hold_cannot_be_stopped_by_it():
     assert plan_job(situation(job_view(), again, pods=LIVE)) == []
 
 
+def test_a_job_that_defies_its_hold_is_nobodys_victim_though_the_cause_is_over():
+    """Spec 13.15."""
+    told = Condition("QuotaReserved", True, "QuotaReserved", messages.m25("Job"))
+    text = "Job cannot be stopped while it runs (Enqueued after preempted): it runs on, and counts"
+    spared = (told, Condition(MARK, False, "NotEvictable", text))
+    defied = unit(**RUNS, conditions=spared, message=text, pods_running=1)
+    assert plan_job(situation(job_view(), defied, pods=LIVE)) == []
+
+
 def test_a_job_that_defies_its_hold_shows_no_waiting():
     """Its operator would write over it, and each write of it ours, for ever."""
     now = waits(job_view(queuing=False), now=at(0.1), **DEFIED)

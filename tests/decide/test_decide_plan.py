@@ -190,8 +190,8 @@ def test_a_release_carries_the_time_that_proves_it():
 
 def test_a_release_is_never_earlier_than_its_grant():
     """Else the job would be taken for one that somebody else suspended."""
-    now = situation(job_view(), unit(allocated=at(5), **DEQUEUED))
-    assert one(now, ReleaseJob).released_at == "2026-03-01T12:05:00.000Z"
+    now = situation(job_view(), unit(allocated=at(1.5), **DEQUEUED))
+    assert one(now, ReleaseJob).released_at == "2026-03-01T12:01:30.000Z"
 
 
 def test_a_job_that_runs_is_told_running_after_a_second():

@@ -5,7 +5,7 @@ from builders import NOW, amounts, pod
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kq.core.resources import ZERO
+from kq.core.resources import ZERO, Resources
 from kq.decide.pods import PodGroup
 
 
@@ -101,3 +101,14 @@ def test_ended_pods_name_no_quota():
     group = PodGroup()
     group.put(pod(phase="Succeeded"))
     assert group.quota == ""
+    group.put(pod("live", quota="other"))
+    assert group.quota == "other"
+
+
+def test_ended_pods_name_their_quota_where_pods_count_as_objects():
+    group = PodGroup()
+    request = Resources.of({"cpu@:": 1000, "count/pods@:": 1})
+    group.put(pod(phase="Succeeded", request=request))
+    assert group.quota == "team-a"
+    assert group.total() == Resources.of({"count/pods@:": 1})
+    assert (group.live, group.lingering) == (0, False)

@@ -9,6 +9,7 @@ from kq.decide.queuesettings import (
     interval_of,
     max_depth,
     preempts,
+    rules,
     skips_impossible,
     threshold_of,
     waits_for_pods,
@@ -127,5 +128,12 @@ def test_numbers_that_cannot_be_read_are_told():
     line = queue(annotations={"koord-queue/priority-threshold": "x", "kube-queue/max-depth": "1.5"})
     assert list(faults(line, POLICIES)) == [
         "koord-queue/priority-threshold is x, not a whole number: treated as 4",
-        "kube-queue/max-depth is 1.5, not a whole number: treated as no limit",
+        "kube-queue/max-depth is 1.5, not a whole number of 0 or more: treated as no limit",
     ]
+
+
+@pytest.mark.parametrize("key", keys.USAGE_ANNOTATIONS)
+def test_3_10_what_kq_itself_reports_on_a_queue_decides_nothing(key):
+    depth = {keys.MAX_DEPTH[0]: "3"}
+    assert rules(queue(annotations={**depth, key: "{}"})) == rules(queue(annotations=depth))
+    assert rules(queue(annotations={key: "{}"})) != rules(queue(annotations=depth))

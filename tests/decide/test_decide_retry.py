@@ -358,6 +358,8 @@ def test_queue_args_count():
         pytest.param({"a": 4, "b": 4}, {"a": 3, "b": 5}, True, id="one of two levels"),
         pytest.param({"a": 4, "b": 4}, {"a": 4}, True, id="one level less"),
         pytest.param({"a": 4}, {"a": 4, "b": 1}, False, id="one level more"),
+        pytest.param({"a": None}, {"a": 1}, False, id="a limit where there was none"),
+        pytest.param({"a": 4}, {"a": None}, True, id="no limit where there was one"),
     ],
 )
 def test_a_quota_has_gained_where_a_limit_is_higher_or_gone(old, new, gained):

@@ -216,6 +216,9 @@ def job_set(*classes: str) -> Json:
         pytest.param("workflow", flow("low", "mid", 9), 1, id="Workflow: of all pods"),
         pytest.param("workflow", flow("", "mid", 9), 50, id="Workflow: of the entry"),
         pytest.param("workflow", flow(number=9), 9, id="Workflow: its number"),
+        pytest.param("workflow", flow("none", "mid", 9), 9, id="Workflow: no such class (12.8)"),
+        pytest.param("workflow", flow("", "none", 9), 9, id="Workflow: no such class of the entry"),
+        pytest.param("workflow", flow("none", "mid"), None, id="Workflow: no such class alone"),
         pytest.param("jobset", job_set("", "mid", "high"), 50, id="JobSet: the first that sets"),
     ],
 )

@@ -1,7 +1,7 @@
 """Where a unit stands: what keeps it back, in the order in which it is told (spec 10.1-10.7)."""
 
 import pytest
-from builders import condition, namespace, queue, quota, quotas, unit, unit_by_hand
+from builders import changed, condition, namespace, queue, quota, quotas, unit, unit_by_hand
 
 from kq.core import keys
 from kq.core.messages import Reason
@@ -277,6 +277,13 @@ def test_a_queue_lists_the_quotas_that_it_takes(listed, accepted):
     assert isinstance(found, Candidate if accepted else KeptBack)
 
 
+@pytest.mark.parametrize("each", [named("team-b"), unit_by_hand(queue="team-b")])
+def test_10_3_the_quota_never_changes_through_the_queue(each):
+    """Not even to that for which the named Queue was made."""
+    there = around(quota(), quota("team-b"), queues=[queue(), queue("team-b")])
+    assert standing_of(each, JobFacts(), there) == Candidate("team-b", "team-a")
+
+
 @pytest.mark.parametrize(
     ("each", "surroundings", "expected"),
     [
@@ -300,6 +307,18 @@ def test_a_queue_lists_the_quotas_that_it_takes(listed, accepted):
         ),
         pytest.param(
             unit_by_hand(queue=""), around(), ("team-a", False), id="by hand, no Queue named"
+        ),
+        pytest.param(
+            unit_by_hand(queue="special", annotations={keys.QUEUE_NAME[0]: "of-its-job"}),
+            around(),
+            ("of-its-job", True),
+            id="by hand: its job's annotation goes first",
+        ),
+        pytest.param(
+            changed(annotated(**{keys.QUEUE_BY_HAND: "true"}), queue="special"),
+            around(),
+            ("special", True),
+            id="by hand, and adopted",
         ),
         pytest.param(
             unit(queue="special"), around(), ("team-a", False), id="spec.queue of ours decides not"

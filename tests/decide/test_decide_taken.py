@@ -84,10 +84,12 @@ def test_it_is_enqueued_when_its_pods_are_gone(taken):
     assert by_type["Evicted"] == ("True", "Preempted")
 
 
+@pytest.mark.parametrize("evictable", [True, False], ids=["can be stopped", "a Workflow"])
 @pytest.mark.parametrize("phase", [Phase.RESERVED, Phase.DEQUEUED])
-def test_one_that_was_not_released_is_enqueued_at_once(phase):
+def test_one_that_was_not_released_is_enqueued_at_once(phase, evictable):
     """Row f, and row i of a job that is still held; no attempt has failed (case F5)."""
-    found = status(wanted(unit(phase=phase), job_view(), pods=PodFacts()))
+    held_job = job_view(evictable=evictable)
+    found = status(wanted(unit(phase=phase), held_job, pods=PodFacts()))
     assert (found["phase"], found["message"]) == ("Enqueued", S7)
     assert "requeueState" not in found
 
@@ -110,13 +112,17 @@ def held(minutes, unit_=None, pods=LIVE):
 @pytest.mark.parametrize(
     ("now", "expected"),
     [
-        pytest.param(held(0.5), [LookAgain], id="not yet"),
+        pytest.param(held(0.99), [LookAgain], id="not yet"),
         pytest.param(held(1), [PatchStatus, ReleaseJob, TellJob], id="ignored for a minute"),
         pytest.param(held(9, pods=ENDING), [], id="a pod is on its way out"),
         pytest.param(
             held(9, victim(pods_running=2)), [], id="a pod has ended since they were counted"
         ),
+        pytest.param(
+            held(9, victim(pods_pending=2)), [], id="one that did not run has ended since"
+        ),
         pytest.param(held(9, pods=PodFacts()), [], id="no pod is there"),
+        pytest.param(held(9, victim(), PodFacts()), [], id="none was there"),
     ],
 )
 def test_a_suspension_that_is_ignored_is_taken_back(now, expected):
@@ -167,7 +173,8 @@ def asked(reclaim, *, replicas=4, running=0, fewest=2, **fields):
 
 def handed(unit_, pods=0):
     job = running_job(pod_sets=unit_.pod_sets)
-    return situation(job, unit_, pods=PodFacts(live=pods, running=pods))
+    facts = PodFacts(live=pods, running=pods, by_pod_set={"": pods})
+    return situation(job, unit_, pods=facts)
 
 
 @pytest.mark.parametrize(
@@ -186,7 +193,17 @@ def test_replicas_that_others_ask_back_are_given(unit_, running, left):
     (given,) = found["admissions"]
     assert (given["replicas"], given["resources"]) == (left, {"cpu": str(left)})
     assert "reclaimState" not in given
-    assert (TellUnit in kinds(handed(unit_, running))) is (left < 4)
+    told = [TellUnit, TellJob] if left < 4 else []
+    assert kinds(handed(unit_, running)) == [PatchStatus, *told]
+
+
+def test_what_is_given_is_told_on_the_unit_and_on_the_job():
+    """Spec 13.13, 18.4."""
+    now = handed(asked(2), 3)
+    for kind in (TellUnit, TellJob):
+        told = one(now, kind)
+        assert (told.warning, told.reason) == (True, "Reclaimed")
+        assert told.message == "replicas asked back: 1 of worker"
 
 
 def test_what_is_enough_stays_given():
@@ -204,7 +221,46 @@ def test_a_unit_that_is_left_with_too_few_is_evicted_whole(unit_):
     assert (mark["status"], mark["reason"]) == ("True", "Reclaimed")
     (grant_,) = status(handed(unit_))["admissions"]
     assert grant_["reclaimState"] == {"replicas": 4}
-    assert one(handed(unit_), TellUnit).reason == "Reclaimed"
+    told = one(handed(unit_), TellUnit)
+    text = "replicas are asked back, and the rest would be too few"
+    assert (told.reason, told.message) == ("Reclaimed", text)
+
+
+def of_two_roles(launchers, workers, **running):
+    """A launcher, and four workers of which two are enough; so many are asked back of each."""
+    sets = (PodSet("launcher", 1, template(cpu=1), None, 1), worker(4, 2))
+    grants = (
+        grant("launcher", 1, 0, launchers, cpu=1),
+        grant("worker", 4, 0, workers, cpu=1),
+    )
+    each = unit(pod_sets=sets, grants=grants, **RUNNING)
+    count = sum(running.values())
+    pods = PodFacts(live=count, running=count, by_pod_set=running)
+    return situation(running_job(pod_sets=sets), each, pods=pods)
+
+
+def test_replicas_are_asked_back_role_by_role():
+    """Spec 13.13: what runs counts for its own role; what runs of no known role perhaps for all."""
+    found = status(of_two_roles(0, 2, launcher=1, worker=3))["admissions"]
+    assert [(each["name"], each["replicas"]) for each in found] == [("launcher", 1), ("worker", 3)]
+    found = status(of_two_roles(0, 2, **{"": 2, "worker": 1}))["admissions"]
+    assert [each["replicas"] for each in found] == [1, 3]
+
+
+def test_one_that_has_fewer_than_it_needs_gives_nothing_for_that():
+    """Spec 13.13, 9.17: nothing is asked back, so its grant is raised."""
+    short = handed(asked(0, replicas=3, fewest=None), 3)
+    assert kinds(short) == [PatchStatus]
+    assert status(short)["admissions"][0]["replicas"] == 4
+    assert "conditions" not in status(short)
+
+
+def test_one_role_that_is_left_with_too_few_takes_the_others_along():
+    for now in (of_two_roles(1, 0), of_two_roles(0, 3)):
+        (mark,) = status(now)["conditions"]
+        assert (mark["status"], mark["reason"]) == ("True", "Reclaimed")
+        asked_back = [each["reclaimState"] for each in status(now)["admissions"]]
+        assert asked_back == [{"replicas": 1}, {"replicas": 4}]
 
 
 def test_what_kq_itself_asks_back_is_no_ask_of_others():
@@ -226,12 +282,35 @@ def test_running_replicas_are_never_taken_and_no_unit_is_left_with_too_few(
                 assert "reclaimState" in each or each["replicas"] >= (fewest or 4)
 
 
+def test_what_cannot_be_stopped_keeps_what_it_needs_and_tells_so_once():
+    """Spec 13.13, 13.15: a Workflow between two steps has no pod, and goes on and stays counted."""
+    asks = unit(
+        pod_sets=(PodSet("default", 1, template(cpu=1), None, 1),),
+        grants=(grant("default", 1, 0, 1, cpu=1),),
+        **RUNNING,
+    )
+    job = running_job(pod_sets=asks.pod_sets, evictable=False)
+    first = situation(job, asks)
+    assert kinds(first) == [PatchStatus, TellJob]
+    assert one(first, TellJob).reason == "NotEvictable"
+    (mark,) = status(first)["conditions"]
+    told = condition("Evicted", False, "NotEvictable", mark["message"])
+    asks = msgspec.structs.replace(asks, conditions=(told,), message=status(first)["message"])
+    then = situation(job, asks)
+    assert kinds(then) == [PatchStatus]
+    (kept,) = status(then)["admissions"]
+    assert (kept["replicas"], kept["resources"], "reclaimState" in kept) == (1, {"cpu": "1"}, False)
+    asks = msgspec.structs.replace(asks, grants=(grant("default", 1, cpu=1),))
+    (mark,) = status(situation(job, asks))["conditions"]
+    assert (mark["status"], mark["reason"]) == ("False", "QuotaReserved")
+
+
 def test_an_unknown_pod_set_gives_by_its_own_word():
     odd = msgspec.structs.replace(
-        asked(0, fewest=None), grants=(grant("odd", 2, 0, 1, cpu=1), grant("worker", 4, cpu=1))
+        asked(0, fewest=None), grants=(grant("odd", 2, 0, 2, cpu=1), grant("worker", 4, cpu=1))
     )
     found = status(handed(odd, 0))["admissions"]
-    assert [(each["name"], each["replicas"]) for each in found] == [("odd", 1), ("worker", 4)]
+    assert [(each["name"], each["replicas"]) for each in found] == [("odd", 0), ("worker", 4)]
     assert amounts(cpu=2).to_wire() == found[0]["resources"]
 
 
@@ -240,5 +319,6 @@ def test_a_unit_that_the_reference_was_evicting_is_evicted():
     being = unit(**DEQUEUED | {"raw_phase": "Preempted"})
     now = wanted(being, taken=None)
     assert kinds(now) == [PatchStatus, TellUnit, TellJob]
+    assert one(now, TellUnit).message == "Enqueued after preempted"
     found = status(wanted(being, job_view(), taken=None, pods=PodFacts()))
     assert (found["phase"], found["message"]) == ("Enqueued", "Enqueued after preempted")

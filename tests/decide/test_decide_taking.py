@@ -13,6 +13,7 @@ from builders import (
     changed,
     condition,
     grant,
+    pod,
     pod_set,
     queue,
     quota,
@@ -180,6 +181,14 @@ def test_who_is_no_victim(victim, options):
     assert cluster.told("high").startswith("waiting for quota")
 
 
+def test_one_that_was_evicted_before_and_granted_again_is_a_victim_again():
+    """Spec 9.8, 13.2: its condition is of the last time."""
+    again = condition("Evicted", False, "QuotaReserved", "x")
+    cluster = Cluster(low(conditions=(again,)), high())
+    cluster.pass_over()
+    assert cluster.victims() == ["team-a/low"]
+
+
 def test_one_that_was_not_let_go_yet_is_a_victim_whatever_its_kind():
     """Spec 13.2, 8.1."""
     cluster = Cluster(low(), high())
@@ -189,6 +198,30 @@ def test_one_that_was_not_let_go_yet_is_a_victim_whatever_its_kind():
     cluster.book.saw(held_job("low", evictable=False))
     cluster.pass_over()
     assert cluster.victims() == ["team-a/low"]
+
+
+def test_one_whose_hold_proved_ineffective_is_no_victim_while_its_pods_run():
+    """Spec 13.15, 8.12: its job is held, and that stops nothing."""
+    told = (condition("QuotaReserved", True, "QuotaReserved", messages.m25("Job")),)
+    runs = pod("defied-0", job="defied", cpu=2)
+    cluster = Cluster(low("defied", 2, minute=1, conditions=told), low("other", 2), high(cpu=2))
+    cluster.book.saw(held_job("defied"))
+    cluster.book.saw(runs)
+    cluster.pass_over()
+    assert cluster.victims() == ["team-a/other"]
+    cluster.book.lost(runs)
+    cluster.pass_over()
+    assert cluster.victims() == ["team-a/defied"]
+
+
+def test_a_victim_gives_what_it_has_in_use_by_now():
+    """Spec 13.3, 11.7: its pod asks for more than its grant, and is seen after the first pass."""
+    cluster = Cluster(low("one", 1), low("two", 1, minute=1), high(cpu=3))
+    cluster.pass_over()
+    assert cluster.victims() == ["team-a/two"]
+    cluster.book.saw(pod("one-0", job="one", cpu=3))
+    cluster.pass_over()
+    assert cluster.victims() == ["team-a/one"]
 
 
 def test_a_unit_whose_job_nobody_knows_is_no_victim():
@@ -218,6 +251,67 @@ def test_who_takes_nothing(policy, classes, takes):
     assert bool(cluster.victims()) is takes
 
 
+def calm(policy="", name="calm", **fields):
+    """One that goes first and asks for all, of that class and that preemptionPolicy."""
+    pods = pod_set(cpu=4)
+    template = msgspec.structs.replace(pods.template, preemption_policy=policy)
+    sets = (msgspec.structs.replace(pods, template=template),)
+    return high(pod_sets=sets, priority_class=name, **fields)
+
+
+def test_one_that_takes_nothing_is_promised_nothing_of_what_others_give_back():
+    """Spec 13.2, 13.6."""
+    cluster = Cluster(low(), calm("Never"))
+    cluster.mark("low")
+    cluster.pass_over()
+    assert cluster.told("high").startswith("waiting for quota team-a")
+    assert cluster.book.takings.has_promises is False
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [(calm("Never"), calm("PreemptLowerPriority")), (calm(), calm(name="gold"))],
+    ids=["its template", "its class"],
+)
+def test_one_that_may_take_from_now_on_wakes_its_queue(before, after):
+    """Spec 10.15, 13.2."""
+    cluster = Cluster(low(), before)
+    cluster.book.takings.set_modest({"calm"})
+    cluster.pass_over()
+    cluster.book.take_woken()
+    cluster.book.saw(changed(before, pod_sets=after.pod_sets, priority_class=after.priority_class))
+    assert cluster.book.take_woken() == ["team-a"]
+    cluster.pass_over()
+    assert cluster.victims() == ["team-a/low"]
+
+
+def test_a_class_that_lets_its_units_take_wakes_their_queues_alone():
+    """Spec 12.8, 13.2: a preemptionPolicy changes only as the class is made again."""
+    cluster = Cluster(low(), calm(), queues=[*QUEUES], quotas=family())
+    cluster.book.takings.set_modest({"calm"})
+    cluster.pass_over()
+    cluster.book.take_woken()
+    cluster.book.course.class_changed("gold")
+    assert cluster.book.take_woken() == []
+    cluster.book.course.class_changed("calm")
+    assert cluster.book.take_woken() == ["team-a"]
+    cluster.book.takings.set_modest(())
+    cluster.pass_over()
+    assert cluster.victims() == ["team-a/low"]
+
+
+def test_one_that_can_take_from_nobody_says_nothing_of_those_of_another_quota():
+    """Spec 13.2: each asks as much, of quotas that share no level."""
+    named = {**high().annotations, keys.QUEUE_NAME[0]: "team-a"}
+    apart = {"quota": "team-b", "queue": "team-a", "annotations": named}
+    units = [low("firm", priority=9), high("hopeless", priority=8)]
+    others = [low("weak", **apart), high("hopeful", **apart)]
+    cluster = Cluster(*units, *others, quotas=[quota(cpu=4), quota("team-b", cpu=4)])
+    cluster.pass_over()
+    assert cluster.victims() == ["team-a/weak"]
+    assert cluster.told("hopeful") == messages.m12("team-b", ["team-a/weak"])
+
+
 def test_a_grant_is_safe_for_its_time_and_then_it_is_looked_at_again():
     """Spec 13.8, 10.15."""
     options = TakingOptions(protection=timedelta(minutes=30))
@@ -228,6 +322,20 @@ def test_a_grant_is_safe_for_its_time_and_then_it_is_looked_at_again():
     cluster.pass_over(minute=30)
     assert cluster.victims() == ["team-a/low"]
     assert cluster.book.takings.next_look("team-a") is None
+
+
+def test_the_next_look_is_at_the_end_of_a_protection_that_is_still_to_come():
+    """Spec 13.8: one that has ended is no reason to look again."""
+    options = TakingOptions(protection=timedelta(minutes=30))
+    safe = [low("one", 1, allocated=NOW), low("two", 3, allocated=at(9))]
+    cluster = Cluster(*safe, high(), taking=options)
+    cluster.pass_over(minute=10)
+    assert cluster.book.next_look("team-a") == at(30)
+    cluster.pass_over(minute=30)
+    assert (cluster.victims(), cluster.book.next_look("team-a")) == ([], at(39))
+    cluster.book.saw(changed(queue(annotations={})))
+    cluster.pass_over(minute=31)
+    assert cluster.book.next_look("team-a") is None
 
 
 def test_nobody_looks_again_where_nobody_waits():
@@ -292,8 +400,31 @@ def test_no_lower_one_of_another_queue_starts_with_it(priority, starts):
     cluster.pass_over()
     cluster.mark("one", "two")
     cluster.pass_over()
+    cluster.pass_over("team-b")
+    assert cluster.told("other").startswith("waiting for quota top, ancestor of team-b")
     cluster.leave("one")
     assert cluster.pass_over("team-b") == starts
+
+
+@pytest.mark.parametrize("marks", [{}, PREEMPTS], ids=["takes nothing", "may take"])
+def test_what_has_come_back_for_one_is_no_lower_ones_though_more_is_to_come_than_is_asked(marks):
+    """Spec 13.6: once both have left there is room for it as well, but not yet."""
+    limits = [quota("top", cpu=7, is_parent=True)]
+    limits += [quota(name, cpu=7, parent="top") for name in ("team-a", "team-b")]
+    runs = [low("stays", 2, priority=9), low("one", 1, minute=2), low("two", 4, minute=1)]
+    waits = [high("first", 1, minute=3), high("second", 3, minute=4)]
+    other = high("other", 1, 1, quota="team-b")
+    lines = [QUEUES[0], queue("team-b", annotations=marks)]
+    cluster = Cluster(*runs, *waits, other, quotas=limits, queues=lines)
+    cluster.pass_over()
+    assert cluster.told("first") == messages.m12("team-a", ["team-a/one"])
+    assert cluster.told("second") == messages.m12("team-a", ["team-a/two"])
+    cluster.mark("one", "two")
+    cluster.pass_over()
+    cluster.leave("one")
+    assert cluster.pass_over("team-b") == []
+    assert cluster.pass_over() == ["first"]
+    assert cluster.pass_over("team-b") == []
 
 
 def test_what_nobody_waits_for_any_more_is_for_all():
@@ -330,6 +461,26 @@ def test_the_last_one_that_waits_takes_its_promise_along():
     assert cluster.pass_over("team-b") == ["other"]
 
 
+def test_a_queue_that_goes_takes_what_it_set_aside_along():
+    """Spec 13.6: nobody waits there any more, so no eviction begins, and the others are woken."""
+    named = {**high().annotations, keys.QUEUE_NAME[0]: "mine"}
+    mine = {"queue": "mine", "annotations": named}
+    made = queue("mine", annotations=PREEMPTS)
+    units = [low("one", 2, **mine), low("two", 2, **mine), high("high", 4, **mine)]
+    other = high("other", 2, 1, quota="team-b")
+    cluster = Cluster(*units, other, quotas=family(), queues=[queue(), queue("team-b"), made])
+    cluster.pass_over("mine")
+    assert cluster.victims() == ["team-a/one", "team-a/two"]
+    cluster.mark("one")
+    cluster.leave("one")
+    assert cluster.pass_over("team-b") == []
+    cluster.book.take_woken()
+    cluster.book.lost(made)
+    assert "team-b" in cluster.book.take_woken()
+    assert cluster.victims() == []
+    assert cluster.pass_over("team-b") == ["other"]
+
+
 def test_an_eviction_that_came_to_nothing_lets_it_choose_anew():
     """Spec 13.15."""
     cluster = Cluster(low("one", 2, minute=1), low("two", 2), high("high", 2))
@@ -361,6 +512,41 @@ def test_one_that_becomes_a_victim_wakes_the_queue(fields):
     assert cluster.book.take_woken() == ["team-a"]
 
 
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"priority": 5},
+        {"labels": {keys.QUOTA_LABEL: "team-a", keys.PREEMPTIBLE_LABELS[0]: "false"}},
+        {"conditions": (condition("Evicted", False, "NotEvictable"),)},
+    ],
+    ids=["as high now", "not preemptible now", "cannot be stopped"],
+)
+def test_one_that_is_no_victim_any_more_is_spared_at_once(fields):
+    """Spec 13.2, 24.6: its eviction has not begun, and the next pass is still to come."""
+    cluster = Cluster(low("one", minute=1), high())
+    cluster.pass_over()
+    assert cluster.victims() == ["team-a/one"]
+    cluster.book.take_woken()
+    cluster.book.saw(changed(cluster.book.units["team-a/one"], **fields))
+    assert cluster.victims() == []
+    assert cluster.book.take_woken() == ["team-a"]
+    cluster.pass_over()
+    assert cluster.victims() == []
+
+
+def test_each_is_told_of_the_fewest_who_give_it_enough():
+    """Spec 13.6, M12: those who leave already, each of whom one waits for."""
+    sizes = {"one": 2, "two": 3, "three": 3}
+    lows = [low(name, cpu, minute=-number) for number, (name, cpu) in enumerate(sizes.items())]
+    highs = [high("first", 2, minute=1), high("second", 3, minute=2)]
+    cluster = Cluster(*lows, *highs, quotas=[quota(cpu=8)])
+    cluster.mark(*sizes)
+    cluster.pass_over()
+    assert cluster.victims() == []
+    assert cluster.told("first") == messages.m12("team-a", ["team-a/one"])
+    assert cluster.told("second") == messages.m12("team-a", ["team-a/two"])
+
+
 # -- a line of them
 
 
@@ -382,6 +568,16 @@ def test_under_block_only_the_head_takes():
     cluster.pass_over()
     assert cluster.victims() == ["team-a/low3"]
     assert cluster.told("high1") == messages.m8("team-a", "team-a")
+
+
+def test_a_low_one_takes_from_nobody_beside_a_high_one_that_waits():
+    """Spec 10.11c, 24.6: what it took would not let it start."""
+    runs = [low("firm", 3, priority=9), low("weak", 1)]
+    waits = [high("high", 4, priority=9), high("low", 1, priority=2)]
+    lines = [queue(policy="Intelligent", annotations=PREEMPTS)]
+    cluster = Cluster(*runs, *waits, queues=lines)
+    assert cluster.pass_over() == []
+    assert cluster.victims() == []
 
 
 def test_a_hopeless_one_hides_nobody():
@@ -475,6 +671,17 @@ def test_a_better_one_does_not_come_back_before_it():
     assert cluster.pass_over("team-a") == ["due"]
 
 
+def test_nor_does_one_of_several_that_is_better():
+    worse = low("b3", 2, priority=-1, quota="team-b", minute=3)
+    cluster = reclaiming("Any", *OTHERS[:3], worse, high("due", 4, 0))
+    cluster.pass_over()
+    assert cluster.victims() == ["team-a/b2", "team-a/b3"]
+    cluster.mark("b2", "b3")
+    cluster.pass_over()
+    cluster.leave("b2")
+    assert cluster.pass_over("team-b") == []
+
+
 def test_first_across_quotas_then_in_the_queue():
     """Spec 13.11."""
     own = low("own", 2, priority=0, quota="team-a")
@@ -494,6 +701,20 @@ def test_first_across_quotas_then_in_the_queue():
     over = Cluster(own, *OTHERS[:3], high("due", 4, 6), quotas=quotas, queues=[*QUEUES])
     over.pass_over()
     assert over.victims() == []
+
+
+@pytest.mark.parametrize(
+    ("marks", "victims"), [(PREEMPTS, ["team-a/own"]), ({}, [])], ids=["its Queue too", "alone"]
+)
+def test_what_cannot_be_reclaimed_is_preempted_only_where_the_queue_does_so(marks, victims):
+    """Spec 13.1, 13.11: with what its quota uses it would be above its min."""
+    own = low("own", 3, priority=0)
+    cluster = reclaiming("LowerPriority", own, *OTHERS[:2], high("due", 3, 6))
+    cluster.book.saw(changed(queue(annotations=marks)))
+    cluster.pass_over()
+    assert cluster.victims() == victims
+    if victims:
+        assert cluster.book.takings.of("team-a/own").reason == "Preempted"
 
 
 def test_a_mode_is_read_of_the_first_spelling():

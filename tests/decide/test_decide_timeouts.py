@@ -256,6 +256,9 @@ def test_an_old_true_goes_first_so_that_a_new_one_counts():
             id="who is inactive by its time was not deactivated",
         ),
         pytest.param("Deactivated", {"longest_seconds": 60}, {}, None, id="l stays before m"),
+        pytest.param("Preempted", {"active": False}, {}, "Deactivated", id="l before i"),
+        pytest.param("QueueStopped", {"longest_seconds": 60}, {}, "MaximumExec", id="m before i"),
+        pytest.param("Reclaimed", {}, {}, None, id="i stays: it is not late, it is stopped"),
         pytest.param("Restarted", {}, {}, None, id="nothing else: no time-out once it is marked"),
     ],
 )

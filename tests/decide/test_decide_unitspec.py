@@ -5,7 +5,7 @@ import re
 
 import msgspec
 import pytest
-from builders import at, job_view, pod_set, situation, unit, unit_by_hand
+from builders import at, changed, job_view, pod_set, situation, unit, unit_by_hand
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,6 +13,7 @@ from kq.core import keys
 from kq.core.model import Phase, PodSet
 from kq.core.priority import DerivedPriority
 from kq.core.resources import ZERO
+from kq.decide.standing import names_queue
 from kq.decide.unitspec import creation, difference, other_unit_name, unit_name
 
 DIGEST = hashlib.sha256(b"job-train").hexdigest()[:8]
@@ -171,6 +172,14 @@ def test_the_class_follows_with_the_priority():
     assert difference(none, with_priority(5, "5", "gold"))["spec"] == {"priorityClassName": None}
 
 
+@pytest.mark.parametrize("recorded", ["5", None], ids=["edited", "made by hand"])
+def test_the_class_is_that_of_the_pods_whoever_sets_the_priority(recorded):
+    """Spec 13.2: whether a unit takes from others says its class."""
+    now = situation(priority=DerivedPriority(value=7, class_name="calm"))
+    patch = difference(now, with_priority(50, recorded, "gold"))
+    assert patch["spec"] == {"priorityClassName": "calm"}
+
+
 # -- activation (spec 9.18) --------------------------------------------------------------------
 
 
@@ -204,6 +213,15 @@ def test_the_jobs_word_counts_when_it_changes(text, each, expected):
     assert copied == (text if changed else None)
 
 
+def test_9_18_what_was_taken_away_counts_when_it_is_set_again():
+    """The unit's copy goes with it: else the same word twice would be no change."""
+    each = marked("false", active=True)
+    patch = difference(situation(job_view()), each)
+    assert patch == {"metadata": {"annotations": {keys.ACTIVE: None}}}
+    again = job_view(annotations={keys.ACTIVE: "false"})
+    assert difference(situation(again), marked(None))["spec"] == {"active": False}
+
+
 # -- labels, Queue, pod sets -------------------------------------------------------------------
 
 
@@ -216,6 +234,21 @@ def test_later_labels_and_annotations_of_the_job_are_carried():
             "annotations": {"koord-queue/expected-seconds": "9"},
         }
     }
+
+
+@pytest.mark.parametrize("key", [*keys.QUEUE_NAME, *keys.MIN_RESOURCES])
+@pytest.mark.parametrize("phase", [Phase.ENQUEUED, Phase.RUNNING])
+def test_2_8_what_the_job_says_no_more_decides_no_more(key, phase):
+    """Spec 10.1: the Queue is that of the job's annotation while there is one."""
+    each = unit(phase=phase, annotations={**unit().annotations, key: "x", "koord-queue/y": "1"})
+    assert difference(situation(), each)["metadata"] == {"annotations": {key: None}}
+
+
+@pytest.mark.parametrize("phase", [Phase.ENQUEUED, Phase.RUNNING])
+@pytest.mark.parametrize("key", keys.PREEMPTIBLE_LABELS)
+def test_2_8_a_label_that_protected_the_job_protects_it_no_more(key, phase):
+    each = unit(phase=phase, labels={**unit().labels, key: "false", "tier": "gold"})
+    assert difference(situation(), each) == {"metadata": {"labels": {key: None}}}
 
 
 def test_a_waiting_unit_moves_with_its_job_and_one_that_holds_quota_stays():
@@ -319,6 +352,24 @@ def test_a_unit_made_by_hand_is_adopted_with_what_the_job_says():
     assert "queue" not in patch["spec"]
     assert patch["metadata"]["annotations"][keys.JOB_CREATION] == "2026-03-01T12:00:00Z"
     assert at(0) == job_view().created
+
+
+@pytest.mark.parametrize(
+    ("each", "mark"),
+    [
+        pytest.param(unit_by_hand(queue="special"), "true", id="a person named a Queue"),
+        pytest.param(unit_by_hand(queue=""), None, id="or none"),
+        pytest.param(unit(queue="special", owner_uid=""), None, id="made by kq, without its owner"),
+    ],
+)
+def test_10_1_the_queue_that_a_person_named_stays_when_the_unit_is_adopted(each, mark):
+    meta = difference(situation(queue="special"), each)["metadata"]
+    told = meta.get("annotations", {})
+    assert told.get(keys.QUEUE_BY_HAND) == mark
+    (owner,) = meta["ownerReferences"]
+    kept = {**each.annotations, **told}
+    adopted = changed(each, owner_uid=owner["uid"], annotations=kept)
+    assert names_queue(adopted) is (mark is not None)
 
 
 HUGE = "spec.parallelism is 2000000, not a number from 0 to 1000000"

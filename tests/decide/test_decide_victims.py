@@ -225,6 +225,12 @@ def test_a_min_is_made_good_by_those_above_theirs():
             guaranteed(A, holder("large", 6, quota="b")), {"cpu": 4}, ["large"], id="one large one"
         ),
         pytest.param(
+            guaranteed(A, holder("own", 2, quota="c"), limit=6),
+            {"cpu": 2},
+            [],
+            id="13.10: not of its own quota",
+        ),
+        pytest.param(
             guaranteed(holder("a", 10, quota="a")),
             {"cpu": 4},
             [],
@@ -257,6 +263,27 @@ def test_victims_across_quotas(tree, claim, expected):
     assert tree.reclaim(**{"quota": "c"} | claim) == expected
 
 
+def test_of_several_short_resources_the_largest_share_of_a_min_decides_who_gives_first():
+    """Spec 13.10: `a` uses 2 times its min of cpu, 1.5 times that of memory, `b` 1.75 of both."""
+    top, floor = level("top", 15, memory="14Gi"), amounts(cpu=4, memory="4Gi")
+    chains = {name: (level(name, 15, floor), top) for name in "abc"}
+    rest = [holder("a1", 7, memory="5Gi"), holder("b1", 6, quota="b", memory="6Gi")]
+    a2, b2 = holder("a2", 1, memory="1Gi"), holder("b2", 1, quota="b", memory="1Gi")
+    tree = Tree(chains, *rest, a2, b2)
+    assert tree.reclaim(quota="c", cpu=1, memory="2Gi") == ["a2"]
+
+
+def test_a_quota_whose_min_names_not_all_that_is_short_gives_before_one_whose_does():
+    """Spec 13.10: what a min does not name of that is used without any."""
+    top = level("top", 13, memory="13Gi")
+    both = amounts(cpu=4, memory="4Gi")
+    floors = {"a": amounts(cpu=4), "b": both, "c": both}
+    chains = {name: (level(name, 13, floor), top) for name, floor in floors.items()}
+    rest = [holder("a1", 4, memory="5Gi"), holder("b1", 7, quota="b", memory="6Gi")]
+    a2, b2 = holder("a2", 1, memory="1Gi"), holder("b2", 1, quota="b", memory="1Gi")
+    assert Tree(chains, *rest, a2, b2).reclaim(quota="c", cpu=1, memory="1Gi") == ["a2"]
+
+
 def test_what_is_short_in_the_own_quota_is_not_taken_elsewhere():
     """F3: its own max is not enlarged by evicting elsewhere."""
     chains = {
@@ -275,6 +302,28 @@ def test_a_small_one_does_not_hide_a_large_one_that_alone_helps():
     small = (holder("b1", 1, quota="b", minute=9), holder("b2", 1, quota="b"))
     tree = Tree(chains, holder("large", 4, quota="b"), *small)
     assert tree.reclaim(quota="c", cpu=4) == ["large"]
+
+
+@pytest.mark.parametrize(
+    ("org", "top", "expected"),
+    [
+        pytest.param(6, 12, ["near"], id="short below the root: of the same branch"),
+        pytest.param(9, 9, ["far"], id="short at the root: of the largest usage/min"),
+        pytest.param(6, 9, ["near"], id="short at both: of those who share both"),
+        pytest.param(5, 9, [], id="one level would stay short"),
+    ],
+)
+def test_a_min_is_made_good_at_every_level_that_is_short(org, top, expected):
+    """Spec 13.10: `c` and `near` are below one quota of their own, `far` is not."""
+    root, branch = level("top", top), level("org", org)
+    chains = {
+        "c": (level("c", 9, amounts(cpu=4)), branch, root),
+        "near": (level("near", 9, amounts(cpu=2)), branch, root),
+        "far": (level("far", 9, amounts(cpu=1)), root),
+    }
+    old = [holder("old", 2, quota="near"), holder("older", 1, quota="far")]
+    new = [holder(name, 2, quota=name, minute=1) for name in ("near", "far", "c")]
+    assert Tree(chains, *old, *new).reclaim(quota="c", cpu=2) == expected
 
 
 @pytest.mark.parametrize(

@@ -159,3 +159,15 @@ def test_units_of_a_deleted_queue_made_by_hand_wait_until_it_is_back(
     assert world.phase("waits") == "Enqueued"
     make_queue(world, own_queue)
     world.wait_complete(good, "waits")
+
+
+def test_a_job_that_names_no_queue_any_more_waits_in_that_of_its_quota(
+    world: World, own_queue: str
+) -> None:
+    """Spec 10.1, 2.8: how somebody mends a name that leads nowhere."""
+    a = world.quota("a", cpu=2)
+    world.job("waits", a, cpu=1, run_for="0s", annotations={keys.QUEUE_NAME[0]: own_queue})
+    world.wait_message("waits", f"queue {own_queue} does not exist")
+    world.annotate_job("waits", {keys.QUEUE_NAME[0]: None})
+    world.wait_complete("waits")
+    assert world.unit("waits")["spec"]["queue"] == a

@@ -86,6 +86,27 @@ def test_a_limit_that_cannot_be_is_0_for_that_resource_alone_until_it_is_edited(
     }
 
 
+def test_queues_say_what_is_wrong_with_their_quota_and_those_above_until_it_is_mended(
+    world: World,
+) -> None:
+    """Spec 11.6: units start all the same."""
+    top = world.quota("top", cpu=2, memory="1Gi", minimum={"memory": "2Gi"}, labels=PARENT)
+    a = world.quota("a", cpu=2, parent=top)
+    b = world.quota("b", cpu=1, parent=top)
+    below = "max of memory is 1Gi, below its min 2Gi: it counts as 0; raise max or lower min"
+    shared = (
+        f"the children of quota {top} may use 3 cpu together, but its own max is 2: they share it"
+    )
+    for name in (top, a, b):
+        told = ("True", "Ready", f"{below}; {shared}")
+        world.wait_queue(name, lambda each, told=told: reason_of(each) == told)
+    world.submit(world.manifest("first", b, cpu=1, run_for="0s"))
+    world.wait_complete("first")
+    world.set_limits(top, cpu=3, memory="2Gi")
+    for name in (top, a, b):
+        world.wait_queue(name, lambda each: reason_of(each) == ("True", "Ready", ""))
+
+
 def test_a_min_that_cannot_be_read_is_none(world: World) -> None:
     a = world.quota("a", cpu=1, minimum={"cpu": "-3"})
     wait_invalid(world, a, "cpu in min is -3, not a quantity of 0 or more")

@@ -40,6 +40,23 @@ def test_the_manual_s_unit_waits_for_its_job_and_becomes_its_unit(world: World) 
     assert world.seen_unit("important-job") is None
 
 
+def test_it_stays_in_the_queue_that_it_names_when_its_job_comes(world: World) -> None:
+    """Spec 10.1, 10.3, 15.2: and draws on the quota of its job."""
+    a, b = world.quota("a", cpu=2), world.quota("b", cpu=2)
+    world.set_queue(b, {"spec": {"stopPolicy": "Hold"}})
+    spec = {"queue": b, "consumerRef": consumer("job", world.namespace), "resource": {"cpu": "1"}}
+    world.hand_made("place", spec, quota=a)
+    world.wait_message("place", f"job {world.namespace}/job does not exist")
+    world.submit(world.manifest("job", a, cpu=1))
+    world.wait_unit("place", lambda unit: bool(unit["metadata"].get("ownerReferences")))
+    world.wait_message("place", f"queue {b} is stopped")
+    assert world.unit("place")["spec"]["queue"] == b
+    world.set_queue(b, {"spec": {"stopPolicy": "None"}})
+    world.wait_granted("place")
+    world.wait_queue(a, lambda each: each.get("status", {}).get("usage") == {"cpu": "1"})
+    world.wait_queue(b, lambda each: each.get("status", {}).get("admittedUnits") == 1)
+
+
 def test_a_unit_for_a_job_of_another_namespace_is_never_granted(world: World) -> None:
     a = world.quota("a", cpu=2)
     spec = {"queue": a, "consumerRef": consumer("theirs", "default"), "resource": {"cpu": "1"}}

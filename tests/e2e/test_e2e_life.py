@@ -259,6 +259,20 @@ def test_a_job_submitted_as_inactive_stays_out_of_the_queue(world: World, suspen
     world.wait_pods("first")
 
 
+def test_a_word_that_was_taken_away_counts_when_it_is_said_again(world: World) -> None:
+    """Spec 9.18: it was removed, and the unit activated by hand, in between."""
+    a = world.quota("a", cpu=2)
+    world.submit(world.manifest("first", a, cpu=2, annotations={keys.ACTIVE: "false"}))
+    world.wait_message("first", "deactivated")
+    world.annotate_job("first", {keys.ACTIVE: None})
+    world.wait_unit("first", lambda unit: keys.ACTIVE not in unit["metadata"]["annotations"])
+    assert is_inactive(world.unit("first"))
+    world.change_unit("first", {"spec": {"active": True}})
+    world.wait_pods("first")
+    world.annotate_job("first", {keys.ACTIVE: "false"})
+    world.wait_message("first", "Evicted because the queue unit is deactivated")
+
+
 def test_a_held_job_that_somebody_resumes_is_suspended_again(world: World) -> None:
     a = world.quota("a", cpu=2)
     world.submit(world.manifest("first", a, cpu=2), world.manifest("second", a, cpu=2))

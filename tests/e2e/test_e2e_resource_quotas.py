@@ -85,6 +85,19 @@ def test_each_quota_of_the_namespace_must_have_room(world: World) -> None:
     world.wait_pods("second", 2)
 
 
+def test_pods_that_have_ended_count_as_objects_until_they_are_gone(world: World) -> None:
+    """As the API server counts them: it would refuse the pod of a third job."""
+    limit(world, "objects", {"count/pods": 2, "pods": 9})
+    world.job("first", cpu=1, run_for="0s")
+    world.wait_complete("first")
+    world.job("second", cpu=1)
+    world.wait_pods("second")
+    world.submit(world.manifest("third", cpu=1))
+    world.wait_message("third", waiting_for(world, "objects", "1", "count/pods", "2"))
+    world.delete_job("first")
+    world.wait_pods("third")
+
+
 def test_what_a_quota_demands_of_containers_is_waited_for(world: World) -> None:
     """The pods would be refused by the API server (spec 11.17)."""
     limit(world, "strict", {"requests.cpu": 4})

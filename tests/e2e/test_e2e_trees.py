@@ -5,8 +5,9 @@ from collections.abc import Iterator
 import pytest
 from controlplane.cluster import Cluster
 from controlplane.kq import Kq
+from ground import Object
 from mode_objects import SYSTEM, grow, node, plant, uproot, wait_told
-from reading import reason_of
+from reading import condition_of, reason_of
 from world import INSTALLED_IN, World
 from worlds import new_world
 
@@ -146,6 +147,12 @@ def test_a_node_that_no_label_can_name_is_named_by_its_path(world: World) -> Non
     world.wait_message("second", waiting_for(f"root/{long}", 1, 1))
 
 
+def active_message(queue: Object) -> str | None:
+    """What a Queue says that is active."""
+    active = condition_of(queue, "Active")
+    return None if active is None else str(active["message"])
+
+
 def test_what_is_wrong_with_a_tree_is_told_on_it(world: World) -> None:
     both = ["elsewhere"]
     root = node(
@@ -155,6 +162,9 @@ def test_what_is_wrong_with_a_tree_is_told_on_it(world: World) -> None:
     wait_told(world, "InvalidQuota", "namespace elsewhere is listed by root/a already")
     wait_told(world, "InvalidQuota", "quota root/c stands 2 times in the tree")
     world.wait_queue("root-c", lambda each: reason_of(each, "Active") == "QuotaInvalid")
+    twice = "namespace elsewhere is listed by root/a already: it does not count for root/b"
+    world.wait_queue("root-b", lambda each: active_message(each) == twice)
+    world.wait_queue("root-a", lambda each: active_message(each) == "")
     world.submit(world.manifest("first", "c", cpu=1))
     world.wait_message("first", "quota root/c stands twice in its tree: rename one")
 

@@ -49,6 +49,9 @@ def test_each_part_has_its_sentence_and_the_keys_are_those_of_the_spec():
     ]
 
 
+LEAVES = condition("Evicted", True, "Preempted")
+
+
 @pytest.mark.parametrize(
     ("views", "expected"),
     [
@@ -79,8 +82,30 @@ def test_each_part_has_its_sentence_and_the_keys_are_those_of_the_spec():
                 "it starts once team-a/soon ends",
             ],
         ),
+        (
+            (
+                unit("new", cpu=2, phase=Phase.RUNNING, minute=-1),
+                unit("old", cpu=2, phase=Phase.RUNNING, minute=-9),
+                unit("w", cpu=1),
+            ),
+            [
+                "it starts if limits rise: cpu of quota team-a by 1 to 5",
+                "it starts once team-a/old ends",
+            ],
+        ),
+        (
+            (
+                unit("ends", cpu=2, phase=Phase.RUNNING, longest_seconds=60),
+                unit("leaves", cpu=2, phase=Phase.RUNNING, conditions=(LEAVES,)),
+                unit("w", cpu=1),
+            ),
+            [
+                "it starts if limits rise: cpu of quota team-a by 1 to 5",
+                "it starts once team-a/leaves ends",
+            ],
+        ),
     ],
-    ids=["smaller or fewer", "above max", "the job that ends first"],
+    ids=["smaller or fewer", "above max", "the job that ends first", "older", "leaves already"],
 )
 def test_what_would_let_one_start_that_lacks_quota(views, expected):
     """Spec 19.6: in the smallest steps, each found by passes."""
@@ -98,6 +123,41 @@ def test_a_head_that_can_never_fit_may_be_passed_over_or_withdrawn():
         "it starts once team-a/huge, going first, waits no more",
         'it starts with annotation koord-queue/skip-impossible: "true" on queue team-a',
     ]
+
+
+def test_the_smallest_priority_that_is_enough_is_told():
+    """Spec 19.6: above the one that bars its quota, below one that waits for another quota."""
+    elsewhere = unit("first", quota="other", queue="team-a", cpu=9, priority=9)
+    named = {**elsewhere.annotations, keys.QUEUE_NAME[0]: "team-a"}
+    elsewhere = msgspec.structs.replace(elsewhere, annotations=named)
+    of = settled(
+        quota(cpu=4),
+        quota("other", cpu=9),
+        views=(
+            queue(policy="Block"),
+            unit("r", quota="other", cpu=1, phase=Phase.RUNNING),
+            elsewhere,
+            unit("bars", cpu=5, priority=5),
+            unit("w", minute=1),
+        ),
+    )
+    assert "it starts with priority 6 instead of 0" in texts(of, "w")
+
+
+def test_nobody_is_told_to_wait_for_more_to_step_aside_than_are_named():
+    """Spec 19.6: nine go first that can never fit; without eight of them it does not start."""
+    heads = [unit(f"huge{number}", cpu=9, minute=number) for number in range(9)]
+    lines = (queue(policy="Block"), *heads, unit("w", minute=10))
+    found = texts(settled(quota(cpu=4), views=lines), "w")
+    assert "it starts with priority 1 instead of 0" in found
+    assert not [each for each in found if "going first" in each]
+    found = texts(
+        settled(quota(cpu=4), views=[each for each in lines if each is not heads[8]]), "w"
+    )
+    assert (
+        "it starts once team-a/huge0, team-a/huge1, team-a/huge2 and 5 more, going first, wait"
+        in (each.partition(" no more")[0] for each in found)
+    )
 
 
 def test_one_behind_the_depth_is_told_so_and_how_deep_is_enough():
@@ -136,6 +196,10 @@ def test_a_low_unit_is_told_beside_whom_it_does_not_fit():
     found = explain(of, "team-a/w", NOW)
     assert found.reason.message == "high-priority units of quota team-a go first"
     assert found.levels[0].aside == {"cpu": "4"}
+    assert found.levels[0].text == (
+        "quota team-a has not enough: 1 cpu requested, 3 cpu used of 4 cpu, "
+        "4 cpu kept for those before it, most of it by team-a/r (3 cpu)"
+    )
     assert "it starts once team-a/high, going first, waits no more" in texts(of, "w")
 
 
@@ -144,6 +208,51 @@ def test_of_many_ahead_the_first_five_are_named():
     found = explain(settled(quota(cpu=4), views=(queue(), *views)), "team-a/w8", NOW)
     assert [each.unit for each in found.ahead] == [f"team-a/w{number}" for number in range(5)]
     assert list(sentences(found))[1].endswith("team-a/w4 (priority 0) and 3 more")
+
+
+def test_of_many_that_hold_what_is_short_the_five_that_hold_most_are_named():
+    """Spec 19.6: whatever their quota below the level; of equal ones by name."""
+    sizes = {"one": 1, "two": 2, "more": 2, "three": 3, "four": 4, "five": 5}
+    runs = [
+        unit(name, quota=name if name == "five" else "team-a", cpu=cpu, phase=Phase.RUNNING)
+        for name, cpu in sizes.items()
+    ]
+    of = settled(
+        quota("root", cpu=17),
+        quota(parent="root"),
+        quota("five", parent="root"),
+        views=(queue(), *runs, unit("w", cpu=1, minute=1)),
+    )
+    (level,) = explain(of, "team-a/w", NOW).levels
+    assert (level.quota, level.used, level.limit) == ("root", {"cpu": "17"}, {"cpu": "17"})
+    names = ("five", "four", "three", "more", "two")
+    assert [each.unit for each in level.holders] == [f"team-a/{name}" for name in names]
+    assert [each.amounts["cpu"] for each in level.holders] == ["5", "4", "3", "2", "2"]
+
+
+def test_a_level_in_which_nobody_holds_anything_names_nobody():
+    found = explain(settled(quota(cpu=4), views=(queue(), unit("w", cpu=5))), "team-a/w", NOW)
+    assert [each.text for each in found.levels] == [
+        "quota team-a has not enough: 5 cpu requested, 0 cpu used of 4 cpu"
+    ]
+
+
+def test_of_several_short_resources_all_who_hold_any_are_named():
+    """Spec 19.6: in the order of messages, those that hold most of the first come first."""
+    sets = {"both": {"cpu": 1, "memory": "1Gi"}, "memory": {"memory": "3Gi"}, "cpu": {"cpu": 3}}
+    runs = [
+        unit(name, pod_sets=(pod_set(**asks),), phase=Phase.RUNNING) for name, asks in sets.items()
+    ]
+    asks = (pod_set(cpu=1, memory="1Gi"),)
+    limited = quota(limit=amounts(cpu=4, memory="4Gi"))
+    of = settled(limited, views=(queue(), *runs, unit("w", pod_sets=asks, minute=1)))
+    (level,) = explain(of, "team-a/w", NOW).levels
+    assert level.requested == {"cpu": "1", "memory": "1Gi"}
+    assert [(each.unit, each.amounts) for each in level.holders] == [
+        ("team-a/cpu", {"cpu": "3", "memory": "0"}),
+        ("team-a/both", {"cpu": "1", "memory": "1Gi"}),
+        ("team-a/memory", {"cpu": "0", "memory": "3Gi"}),
+    ]
 
 
 def test_checks_and_eta_are_told_as_given():

@@ -305,7 +305,7 @@ OTHERS: list[tuple[str, Spec, tuple[str, int | None]]] = [
     (
         "workflow",
         {"podPriorityClassName": "p", "priority": 9},
-        ("p", None),
+        ("p", 9),
     ),
     (
         "workflow",

@@ -96,6 +96,16 @@ def test_the_factor_of_the_application_counts(factor):
     assert asked(one)[1] == 4915
 
 
+def test_the_factor_that_is_said_nearest_to_the_pods_counts():
+    """Spec 12.5: the field, then that of the role, then that of all pods."""
+    conf = {"spark.kubernetes.memoryOverheadFactor": "0.3", "spark.executor.memory": "4g"}
+    mine = {**conf, "spark.executor.memoryOverheadFactor": "0.5"}
+    assert asked(Role("executor", {}, conf))[1] == 5324
+    assert asked(Role("executor", {}, mine))[1] == 6144
+    assert asked(Role("executor", {"memoryOverheadFactor": "0.2"}, mine))[1] == 4915
+    assert asked(Role("executor", {"memoryOverheadFactor": ""}, mine))[1] == 6144
+
+
 @pytest.mark.parametrize("factor", ["much", "-0.1", "1e9", "1001", ".", True, [1], {}])
 def test_a_factor_that_is_no_number_is_said(factor):
     one = Role("driver", {"memoryOverheadFactor": factor, "driver": {"memory": "4g"}}, {})

@@ -31,6 +31,14 @@ def test_no_priority_is_zero():
     assert ordered(unit("one", priority=0, minute=1), unit("none", minute=0)) == ["none", "one"]
 
 
+def test_10_4_of_one_age_the_namespace_goes_before_the_name():
+    """As text, with what parts them: `-` stands before `/`."""
+    named = [("b", "a"), ("a", "z"), ("a-b", "m"), ("a", "b")]
+    units = [unit(name, namespace=namespace, priority=2) for namespace, name in named]
+    found = [each.key for each in sorted(units, key=by_priority_and_age)]
+    assert found == ["a-b/m", "a/b", "a/z", "b/a"]
+
+
 def test_the_age_is_that_of_the_job_and_not_of_its_unit():
     """Spec 2.9, 9.15: a unit made again is at its old place."""
     again = unit("again", annotations={keys.JOB_CREATION: stamp(-5)}, minute=9)

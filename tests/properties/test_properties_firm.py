@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from playing import Play
 
 from kq.core import keys
-from kq.core.options import QuotaOptions
+from kq.core.options import QuotaOptions, TakingOptions
 from kq.core.quotaviews import queue_name
 from kq.core.resources import firm, is_firm
 from kq.decide.book import Book
@@ -101,6 +101,7 @@ class History:
             default_policy="Priority",
             quotas=tree.picture(self.options),
             kinds=("Job",),
+            taking=TakingOptions(preemptible=default),
         )
         marks = PREEMPTS if preempts else {}
         queues = (queue(queue_name(each), annotations=marks) for each in PATHS.values())

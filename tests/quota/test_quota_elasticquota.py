@@ -1,10 +1,11 @@
 """ElasticQuotas: the tree by parent labels, who may use what (spec 5.3, 11.3, 15.4)."""
 
 from decimal import Decimal
+from fractions import Fraction
 
 import pytest
 from builders import amounts, at, namespace, quota, quotas
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kq.core import keys
@@ -136,6 +137,20 @@ def test_limits_are_oversold_exactly(rate, cpu):
     assert level.limit == Resources.of({"cpu": cpu})
 
 
+@given(st.integers(0, 10**40), st.decimals(Decimal("0.0001"), 1000, allow_nan=False, places=12))
+@example(10**30 + 1, Decimal("1.5"))
+def test_11_12_however_large_a_limit_is_it_is_oversold_exactly(amount, rate):
+    of = quota(limit=Resources.of({"pods": amount}))
+    limit = quotas(of, oversell=rate).chain("team-a")[0].limit["pods"]
+    assert limit <= Fraction(rate) * amount < limit + 1
+
+
+def test_11_2_every_level_is_oversold():
+    tree = [quota("a", cpu=1, parent="b"), quota("b", cpu=3)]
+    levels = quotas(*tree, oversell=Decimal("1.25")).chain("a")
+    assert [level.limit for level in levels] == [amounts(cpu="1250m"), amounts(cpu="3750m")]
+
+
 # -- which quota (spec 5.3, case E5) -----------------------------------------------------------
 
 
@@ -183,6 +198,25 @@ LISTS = quota("x", annotations={MAPPED: '["team-a"]'})
             "",
             "older",
             id="of two that list it the older",
+        ),
+        pytest.param(
+            {},
+            {},
+            [quota("y", annotations={MAPPED: '["team-a"]'}), LISTS],
+            "",
+            "x",
+            id="of two of one age the first by name",
+        ),
+        pytest.param(
+            {},
+            {},
+            [LISTS, quota("y", annotations={MAPPED: '["team-a"]'})],
+            "",
+            "x",
+            id="whichever was seen first",
+        ),
+        pytest.param(
+            {}, {}, [OWN, LISTS], "", "team-a", id="the one in it before one that lists it"
         ),
     ],
 )
@@ -273,6 +307,44 @@ MINE = namespace(labels={LABEL: "mine"})
 def test_a_mapped_namespace_may_not_use_the_quota_of_others(name, target, options, allowed):
     of = quotas(target, **options)
     assert (of.barred(MINE, name) is None) == allowed
+
+
+def test_15_4_the_list_counts_at_the_named_quota_only():
+    """That of an ancestor binds nobody below it."""
+    shut = quota("top", is_parent=True, annotations={ALLOWED: "nobody"})
+    of = quotas(shut, quota("q", parent="top"))
+    assert of.barred(namespace(), "q") is None
+    assert of.barred(namespace(), "top") is not None
+
+
+LISTING = {MAPPED: '["team-a"]'}
+
+
+@pytest.mark.parametrize(
+    ("tree", "barred"),
+    [
+        pytest.param([quota("team-a", namespace="team-a")], True, id="by the quota in it"),
+        pytest.param([quota("x", annotations=LISTING)], True, id="by a quota that lists it"),
+        pytest.param([quota("x", annotations={MAPPED: "team-a"})], False, id="by none"),
+    ],
+)
+def test_15_4a_a_namespace_is_mapped_by_quotas_too(tree, barred):
+    of = quotas(*tree, quota("other"))
+    assert (of.barred(namespace(), "other") is not None) is barred
+    assert all(of.barred(namespace(), each.name) is None for each in tree)
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        pytest.param(quota("mine", annotations={ALLOWED: "team-b"}), id="that it is mapped to"),
+        pytest.param(
+            quota("mine", namespace="team-a", annotations={ALLOWED: ""}), id="that lies in it"
+        ),
+    ],
+)
+def test_15_4_a_list_binds_those_too_who_could_use_the_quota_without_it(target):
+    assert quotas(target).barred(MINE, "mine") is not None
 
 
 def test_a_namespace_that_is_not_mapped_may_use_any():

@@ -77,6 +77,17 @@ def test_11_6_a_path_that_two_nodes_have_takes_no_units_nor_do_those_below():
     assert chain(of, "root/b") == ["root/b", "root"]
 
 
+def test_11_6_of_several_paths_that_stand_twice_the_topmost_is_named():
+    of = picture(node("root", node("a", node("x"), node("x")), node("a")))
+    assert chain(of, "root/a/x") == "quota root/a stands twice in its tree: rename one"
+
+
+def test_4_3_of_two_trees_of_one_age_the_first_by_name_counts():
+    one, other = tree(node("one"), name="a"), tree(node("other"), name="b")
+    for trees in ([one, other], [other, one]):
+        assert ElasticQuotaTrees.build(QuotaOptions(), trees).names() == ("one",)
+
+
 def test_4_3_the_oldest_tree_counts():
     young, old = tree(node("young"), name="a", minute=5), tree(node("old"), name="b", minute=1)
     of = ElasticQuotaTrees.build(QuotaOptions(), [young, old])
@@ -128,6 +139,12 @@ def test_5_3_the_node_of_a_job(labels, of_namespace, expected):
 )
 def test_5_5_the_default_quota_may_be_a_path(default, expected):
     assert picture(TEAMS, default_quota=default).quota_of({}, namespace("else")) == expected
+
+
+def test_5_3_the_default_quota_is_only_for_those_who_have_no_other():
+    of = picture(TEAMS, default_quota="infer")
+    assert of.quota_of({}, namespace("team-c")) == "root/c"
+    assert of.quota_of({LABEL: "nobody"}, namespace("else")) == "nobody"
 
 
 @pytest.mark.parametrize(
@@ -202,6 +219,15 @@ def test_15_4_the_attribute_lists_who_may_use_a_node(listed, of, may):
     found = picture(root).barred(namespace(of), "root/a")
     text = f"namespace {of} may not use quota root/a"
     assert found == (None if may else Problem(Reason.MISCONFIGURED, text))
+
+
+@pytest.mark.parametrize(
+    ("path", "may"), [("root/c", True), ("root/b", False), ("root", False), ("root/gone", True)]
+)
+def test_15_4a_a_namespace_that_a_label_maps_may_use_that_node_alone(path, may):
+    """One that does not exist is told as M4."""
+    labelled = namespace("else", labels={LABEL: "c"})
+    assert (picture(TEAMS).barred(labelled, path) is None) is may
 
 
 def test_15_4a_the_mapping_may_be_a_mere_default():
@@ -282,7 +308,21 @@ def test_the_tree_of_the_example_is_read():
 def test_22_1_what_cannot_be_read_is_told_and_never_unlimited(root, defects):
     found = quota_tree(json.dumps(tree_object(root)).encode())
     assert len(found.defects) == defects
+    assert {text for each in found.nodes for text in each.defects} <= {*found.defects}
     assert all(not any(each.limit.items()) or each.limit["cpu"] == 0 for each in found.nodes)
+
+
+def test_22_1_what_is_wrong_with_a_node_is_known_of_that_node():
+    found = tree(node("root", node("a", max={"cpu": "x"}), node("b", cpu=1), cpu=1))
+    told = {each.name: each.defects for each in found.nodes}
+    text = "root/a: cpu in max is x, not a quantity"
+    assert told == {"root": (), "root/a": (text,), "root/b": ()}
+    assert found.defects == (text,)
+
+
+def test_a_root_without_a_name_is_called_root():
+    of = picture({"max": {"cpu": 1}, "children": [node("a")]})
+    assert chain(of, "root/a") == ["root/a", "root"]
 
 
 def test_22_1_a_tree_outside_of_kube_system_is_no_tree():

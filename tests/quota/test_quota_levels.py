@@ -8,7 +8,7 @@ from quota_trees import node, tree
 from resource_quotas import picture as resource_quotas
 from resource_quotas import rq
 
-from kq.core.keys import PREEMPTIBLE_LABELS
+from kq.core.keys import PREEMPTIBLE_LABELS, is_preemptible
 from kq.core.options import QuotaOptions
 from kq.core.resources import Resources, firm
 from kq.quota import QUOTAS
@@ -97,6 +97,26 @@ def test_what_nobody_may_preempt_counts_as_firm_too(labels, default, expected):
     options = {"firm_within_min": True, "preemptible": default}
     assert quotas(**options).of_job(labels, ASKED) == expected
     assert trees(**options).of_job(labels, ASKED) == expected
+
+
+KOORDINATOR = "quota.scheduling.koordinator.sh/preemptible"
+ALIBABA = "quota.scheduling.alibabacloud.com/preemptible"
+
+
+@pytest.mark.parametrize("default", [True, False])
+@pytest.mark.parametrize(
+    ("labels", "preemptible"),
+    [
+        pytest.param({KOORDINATOR: "false", ALIBABA: "true"}, False, id="the first spelling wins"),
+        pytest.param({KOORDINATOR: "true", ALIBABA: "false"}, True, id="whatever it says"),
+        pytest.param({ALIBABA: "False"}, False, id="in any case"),
+        pytest.param({ALIBABA: "TRUE"}, True, id="likewise"),
+        pytest.param({KOORDINATOR: "no"}, None, id="what is neither is not said"),
+    ],
+)
+def test_11_13_who_lets_others_take_its_grants(labels, preemptible, default):
+    expected = default if preemptible is None else preemptible
+    assert is_preemptible(labels, default) is expected
 
 
 def test_resource_quotas_and_no_quotas_have_no_min():

@@ -31,6 +31,17 @@ def test_the_quota_that_labels_name(labels, expected):
     assert labelled_quota(labels) == expected
 
 
+def test_5_3_the_spellings_of_the_label_and_their_order():
+    spellings = (
+        "quota.scheduling.koordinator.sh/name",
+        "quota.scheduling.alibabacloud.com/name",
+        "alibabacloud.com/quota-name",
+    )
+    for number, key in enumerate(spellings):
+        later = dict.fromkeys(reversed(spellings[number + 1 :]), "b")
+        assert labelled_quota(later | {key: "a"}) == "a"
+
+
 @pytest.mark.parametrize(
     ("name", "label", "selection", "excluded"),
     [

@@ -31,6 +31,11 @@ LABEL = keys.QUOTA_LABEL
         pytest.param({"cpu": 4}, {"cpu": 2}, {"cpu": "2"}, id="raised, not enforced yet"),
         pytest.param({"cpu": 2}, {"cpu": 4}, {"cpu": "2"}, id="lowered, not enforced yet"),
         pytest.param({"cpu": 4}, {"pods": 1}, {"cpu": "4", "pods": "1"}, id="another key"),
+        pytest.param({}, {"cpu": 2}, {"cpu": "2"}, id="taken away, but still enforced"),
+        pytest.param({"cpu": 4}, {"cpu": "x"}, {"cpu": "0"}, id="enforced, but unreadable"),
+        pytest.param({"cpu": 4}, {}, {"cpu": "4"}, id="nothing enforced yet"),
+        pytest.param({"cpu": "1e3", "pods": "1E1"}, None, {"cpu": "1k", "pods": "10"}, id="powers"),
+        pytest.param({"nvidia.com/gpu": "1500m"}, None, {"nvidia.com/gpu": "1"}, id="no more"),
         pytest.param({}, None, {}, id="empty: it limits nothing (22.1)"),
         pytest.param({"cpu": "x"}, None, {"cpu": "0"}, id="unreadable: never unlimited"),
         pytest.param(
@@ -63,11 +68,15 @@ def test_11_2_resource_quotas_are_not_oversold():
 
 def test_11_18_a_namespace_without_a_quota_waits_for_one():
     text = "namespace team-a has no ResourceQuota"
-    assert picture().chain("team-a") == Problem(Reason.NOT_FOUND, text)
+    for of in (picture(), picture(rq(namespace="else", hard=CPU))):
+        assert of.chain("team-a") == Problem(Reason.NOT_FOUND, text)
+        assert of.ancestry("team-a") == ("team-a",)
 
 
 def test_11_18_or_is_not_limited_if_so_set():
-    assert picture(missing_admits=True).chain("team-a") == ()
+    of = picture(missing_admits=True)
+    assert of.chain("team-a") == ()
+    assert of.auto_made("team-a").quota == "team-a"
 
 
 # -- attribution -------------------------------------------------------------------------------
@@ -123,8 +132,13 @@ def test_3_3_a_namespace_with_quotas_gets_a_queue_once_a_unit_is_to_wait():
         ("limits.memory", "limits.memory"),
         ("limits.ephemeral-storage", "limits.ephemeral-storage"),
         ("limits.nvidia.com/gpu", None),
+        ("limits.hugepages-2Mi", None),
+        ("limits.storage", None),
+        ("services", "services"),
+        ("count/services", None),
+        ("count/podtemplates", None),
         ("pods", "pods"),
-        ("count/pods", "pods"),
+        ("count/pods", "count/pods"),
         ("count/jobs.batch", None),
     ],
 )
@@ -188,6 +202,30 @@ AFFINITY = {
             True,
             id="a gpu alone is best effort",
         ),
+        pytest.param("Terminating", (), {"activeDeadlineSeconds": 0}, True, id="at once"),
+        pytest.param(
+            "BestEffort", (container(limits={"cpu": 1}),), {}, False, id="a limit is a request"
+        ),
+        pytest.param(
+            "BestEffort", (container(requests={"memory": 1}),), {}, False, id="asks for memory"
+        ),
+        pytest.param(
+            "BestEffort", (container(requests={"cpu": "0"}),), {}, True, id="asks for 0 cpu"
+        ),
+        pytest.param(
+            "BestEffort",
+            (NOTHING,),
+            {"initContainers": [container(requests={"cpu": 1})]},
+            False,
+            id="an init container asks",
+        ),
+        pytest.param(
+            "BestEffort",
+            (NOTHING,),
+            {"resources": {"requests": {"cpu": 1}}},
+            False,
+            id="the pod level asks",
+        ),
         pytest.param("NotBestEffort", (), {}, True, id="not best effort"),
         pytest.param("NotBestEffort", (NOTHING,), {}, False, id="best effort"),
         pytest.param("PriorityClass", (), {"priorityClassName": "x"}, True, id="some class"),
@@ -226,6 +264,37 @@ def test_11_15_the_class_of_a_pod_is_selected(selected, name, is_counted):
     of = picture(rq(hard={"pods": 9}, scopeSelector=about(PriorityClass=selected)))
     template = pod_template(priorityClassName=name) if name else pod_template()
     assert counted(of, template) == ({"rq": {"pods": "1"}} if is_counted else {})
+
+
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+
+
+@pytest.mark.parametrize("kind", ["podAffinity", "podAntiAffinity"])
+@pytest.mark.parametrize("strength", [REQUIRED, PREFERRED])
+@pytest.mark.parametrize(
+    ("term", "crosses"),
+    [
+        pytest.param({"namespaces": ["x"]}, True, id="names one"),
+        pytest.param({"namespaceSelector": {"matchLabels": {"a": "b"}}}, True, id="selects some"),
+        pytest.param({"namespaceSelector": {}}, True, id="selects all"),
+        pytest.param({"namespaces": []}, False, id="names none"),
+        pytest.param({"namespaceSelector": None}, False, id="null"),
+        pytest.param({"topologyKey": "zone"}, False, id="its own"),
+    ],
+)
+def test_11_15_affinity_across_namespaces_is_a_scope(kind, strength, term, crosses):
+    listed = [term] if strength == REQUIRED else [{"weight": 1, "podAffinityTerm": term}]
+    of = picture(rq(hard={"pods": 9}, scopeSelector=about(CrossNamespacePodAffinity=("Exists",))))
+    found = counted(of, pod_template(affinity={kind: {strength: listed}}))
+    assert found == ({"rq": {"pods": "1"}} if crosses else {})
+
+
+def test_11_15_a_selector_without_operator_asks_for_any_value():
+    selector = {"matchExpressions": [{"scopeName": "PriorityClass"}, "odd"]}
+    of = picture(rq(hard={"pods": 9}, scopeSelector=selector))
+    assert counted(of, pod_template(priorityClassName="x")) == {"rq": {"pods": "1"}}
+    assert counted(of, pod_template()) == {}
 
 
 def test_11_15_a_pod_that_names_no_class_gets_the_default_one():
@@ -278,6 +347,13 @@ def test_11_16_live_pods_count_as_their_templates_do():
     ends = pod_template(activeDeadlineSeconds=9)
     found = of.of_pods("team-a", live(pod_template(), ends))
     assert found.to_wire() == {"cpu@all": "2", "cpu@late": "1", "pods@all": "2"}
+
+
+def test_11_14_pods_are_counted_and_objects_beside_them():
+    of = picture(rq(hard={"pods": 9, "count/pods": 9}))
+    assert counted(of, pod_template()) == {"rq": {"pods": "1", "count/pods": "1"}}
+    unknown = of.of_pods("team-a", amounts(cpu=2) + Resources.of({"pods": 3}))
+    assert unknown.to_wire() == {"count/pods@rq": "3", "pods@rq": "3"}
 
 
 def test_11_14_a_grant_of_no_known_pods_counts_in_every_quota():
@@ -350,6 +426,13 @@ FULL = container(requests={"cpu": 1}, limits={"memory": "1Gi"})
             None,
             id="the pod level says it",
         ),
+        pytest.param(
+            {"cpu": 4},
+            pods(NOTHING, resources={"limits": {"cpu": 1}}),
+            None,
+            id="the pod level limits it",
+        ),
+        pytest.param({"limits.ephemeral-storage": 4}, pods(NOTHING), None, id="nor limits of them"),
         pytest.param({"ephemeral-storage": 4}, pods(NOTHING), None, id="not of other resources"),
         pytest.param({"pods": 4}, pods(NOTHING), None, id="not for a number of pods"),
         pytest.param({"cpu": 4}, pods(NOTHING, count=0), None, id="no pod is made"),
@@ -372,6 +455,12 @@ def test_11_17_a_quota_demands_nothing_of_pods_that_it_is_not_about():
     of = picture(rq(hard=CPU, scopes=["Terminating"]))
     assert of.refuses("team-a", [pods(NOTHING)]) is None
     assert of.refuses("team-a", [pods(NOTHING, activeDeadlineSeconds=9)]) is not None
+
+
+def test_11_17_a_pod_that_gets_the_default_class_is_demanded_of_as_one_of_that():
+    quota = rq(hard=CPU, scopeSelector=about(PriorityClass=("In", "usual")))
+    assert picture(quota).refuses("team-a", [pods(NOTHING)]) is None
+    assert picture(quota, default_class="usual").refuses("team-a", [pods(NOTHING)]) is not None
 
 
 def test_11_17_each_pod_set_is_looked_at():

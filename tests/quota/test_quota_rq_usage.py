@@ -1,5 +1,6 @@
 """What counts in ResourceQuotas is the sum over grants and pods, whatever came first (11.16)."""
 
+import pytest
 from builders import NOW, grant, job_view, pod, queue, unit
 from hypothesis import given
 from hypothesis import strategies as st
@@ -69,9 +70,10 @@ def expected(units, own):
     asked = [(cpu, count, ends) for cpu, count, ends, phase in units if phase in holding]
     asked += [(cpu, 1, ends) for cpu, ends, phase in own if phase == "Running"]
     late = [each for each in asked if each[2]]
+    ended = sum(phase != "Running" for _, _, phase in own)
     return {
         "all": {
-            "count/pods": sum(count for _, count, _ in asked),
+            "count/pods": sum(count for _, count, _ in asked) + ended,
             "requests.cpu": sum(cpu * count * 1000 for cpu, count, _ in asked),
         },
         "late": {
@@ -123,6 +125,77 @@ def test_the_larger_of_grant_and_live_pods_counts_by_quota():
     grown = demand({"containers": [container(requests={"cpu": 3})]})
     book = known([job, runs, pod("p", job="u", request=grown)])
     assert in_use(book)["all"] == {"requests.cpu": 3000, "count/pods": 2}
+
+
+OBJECTS = (rq("objects", hard={"count/pods": 3, "pods": 9, "koord-queue/max-jobs": 9}),)
+ROLE = pods(container(requests={"cpu": 1}), count=2)
+ONE = demand({"containers": [container(requests={"cpu": 1})]})
+
+
+def objects(of):
+    """Pods that are there, those of them that are live, and jobs."""
+    used = of.usage.of("team-a/objects")
+    keys = ("count/pods", "pods", "koord-queue/max-jobs")
+    return tuple(used.get(f"{key}@objects", 0) for key in keys)
+
+
+def ran(name, *phases, **fields):
+    """A job with pods in these phases, and its unit."""
+    made = [
+        pod(f"{name}-{n}", job=name, phase=phase, request=ONE) for n, phase in enumerate(phases)
+    ]
+    held = unit(name, quota=None, queue="", pod_sets=(ROLE,), **fields)
+    return [job_view(name, pod_sets=(ROLE,)), held, *made]
+
+
+@pytest.mark.parametrize(
+    ("phase", "pods_of", "expected"),
+    [
+        pytest.param(Phase.RUNNING, [], (2, 2, 1), id="granted"),
+        pytest.param(Phase.RUNNING, ["Running", "Running"], (2, 2, 1), id="its pods run"),
+        pytest.param(Phase.RUNNING, ["Running", "Succeeded"], (2, 2, 1), id="one has ended"),
+        pytest.param(Phase.RUNNING, ["Running", "Failed", "Running"], (3, 2, 1), id="replaced"),
+        pytest.param(Phase.SUCCEED, ["Succeeded", "Succeeded"], (2, 0, 0), id="over"),
+        pytest.param(Phase.SUCCEED, ["Succeeded", "Running"], (2, 1, 1), id="over, one runs on"),
+        pytest.param(Phase.ENQUEUED, ["Failed"], (1, 0, 0), id="of an earlier run"),
+        pytest.param(Phase.SUCCEED, [], (0, 0, 0), id="over, its pods are gone"),
+    ],
+)
+def test_11_14_pods_that_have_ended_count_as_objects_while_they_are_there(phase, pods_of, expected):
+    """So does the API server, which refuses one more."""
+    assert objects(known(ran("u", *pods_of, phase=phase), quotas=OBJECTS)) == expected
+
+
+def test_11_14_ended_pods_of_nobody_or_of_a_job_that_is_gone_count_as_objects():
+    foreign = pod("own", owner=None, phase="Succeeded", request=ONE)
+    left = pod("left", job="gone", phase="Failed", request=ONE)
+    of = known([foreign, left], quotas=OBJECTS)
+    assert objects(of) == (2, 0, 0)
+    of.lost(left)
+    of.lost(foreign)
+    assert objects(of) == (0, 0, 0)
+
+
+def test_11_14_a_job_waits_until_ended_pods_are_gone():
+    over, waits = ran("over", *["Succeeded"] * 2, phase=Phase.SUCCEED), ran("waits", minute=1)
+    of = known([*over, *waits], quotas=OBJECTS)
+    of.take_woken()
+    assert of.cycle("team-a", NOW) == []
+    told = "waiting for quota team-a/objects: 2 count/pods requested, not enough free of 3"
+    assert of.verdict("team-a/waits").message == told
+    of.lost(over[-1])
+    assert of.take_woken() == ["team-a"]
+    assert [each.name for each in of.cycle("team-a", NOW)] == ["waits"]
+
+
+def test_11_9a_a_stuck_pod_is_still_an_object():
+    stuck = pod("stuck", owner=None, request=ONE, deleted_at=NOW)
+    of = known([stuck], quotas=OBJECTS)
+    assert objects(of) == (1, 1, 0)
+    of.stuck(stuck)
+    assert objects(of) == (1, 0, 0)
+    of.lost(stuck)
+    assert objects(of) == (0, 0, 0)
 
 
 def test_a_grant_for_unknown_pods_counts_by_its_own_resources_in_every_quota():

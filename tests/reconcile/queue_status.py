@@ -8,6 +8,7 @@ from builders import INSTALL_NAMESPACE
 from shells import Ground
 
 from kq.core.kinds import QUEUE
+from kq.decide.quotafaults import QuotaRemarks, texts_of_quotas
 from kq.reconcile.controller import Request
 from kq.reconcile.status import StatusReconciler
 
@@ -27,6 +28,7 @@ class Status(Ground):
             queues=self.watches.queues.lister,
             namespace=INSTALL_NAMESPACE,
             policies=("Block", "Priority"),
+            remarks=QuotaRemarks(lambda: texts_of_quotas(quotas)),
             clock=self.clock,
             monotonic=self.clock.monotonic,
         )

@@ -265,6 +265,12 @@ async def test_a_unit_made_by_hand_names_its_queue(ground: Gathering) -> None:
     assert (await ground.now(job_view(labels=LABELLED), unit)).queue == "mine"
 
 
+async def test_10_1_it_stays_in_it_once_its_job_has_been_read_into_it(ground: Gathering) -> None:
+    marks = {**builders.unit().annotations, keys.QUEUE_BY_HAND: "true"}
+    unit = ground.unit(queue="mine", annotations=marks)
+    assert (await ground.now(job_view(labels=LABELLED), unit)).queue == "mine"
+
+
 async def test_the_queue_of_an_adopted_unit_follows_the_quota(ground: Gathering) -> None:
     unit = ground.unit(queue="old")
     now = await ground.now(job_view(labels={keys.QUOTA_LABEL: "other"}), unit)

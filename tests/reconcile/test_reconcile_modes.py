@@ -16,7 +16,8 @@ from kq.core.kinds import QUEUE
 from kq.core.model import Phase, QueueUnit
 from kq.core.priority import PriorityClassView
 from kq.core.quotaviews import Scope
-from kq.decide.quotafaults import Fault
+from kq.decide.quotafaults import Fault, QuotaRemarks
+from kq.quota.treeview import quota_tree
 from kq.reconcile.controller import Request
 from kq.reconcile.quotas import QuotasReconciler
 from kq.reconcile.shown import samples
@@ -57,7 +58,7 @@ def waits(name: str, quota: str | None, queue: str, **fields: Any) -> QueueUnit:
     return builders.unit(name, quota=quota, queue=queue, told=TOLD, **fields)
 
 
-def keeper(ground: Moded, *faults: Fault) -> QuotasReconciler:
+def keeper(ground: Moded, *faults: Fault, default_policy: str = "Priority") -> QuotasReconciler:
     return QuotasReconciler(
         client=ground.api,  # type: ignore[arg-type]
         hub=ground.hub,
@@ -65,7 +66,7 @@ def keeper(ground: Moded, *faults: Fault) -> QuotasReconciler:
         queues=ground.watches.queues.lister,
         faults=lambda queue: faults,
         namespace=INSTALL_NAMESPACE,
-        default_policy="Priority",
+        default_policy=default_policy,
     )
 
 
@@ -117,6 +118,21 @@ async def test_10_5_a_queue_follows_the_attributes_of_its_node() -> None:
     assert queue["metadata"]["annotations"]["koord-queue/max-depth"] == "3"
 
 
+@pytest.mark.parametrize("key", [keys.POLICY_LABELS[1], keys.THRESHOLD[1]])
+async def test_10_14_attributes_are_read_in_the_old_spelling_too(key: str) -> None:
+    raw = {"metadata": {"name": "t", "namespace": "kube-system", "uid": "t"}}
+    root = {"name": "root", "attributes": {key: "Block", keys.MAX_DEPTH[1]: "3"}}
+    found = quota_tree(builders.as_bytes({**raw, "spec": {"root": root}}))
+    assert found is not None
+    ground = await settled(Moded("ElasticQuota", found))
+    await look(ground, "root")
+    queue = made(ground)["root"]
+    assert queue["metadata"]["annotations"][keys.MAX_DEPTH[1]] == "3"
+    is_policy = key == keys.POLICY_LABELS[1]
+    assert queue["spec"]["queuePolicy"] == ("Block" if is_policy else "Priority")
+    assert (key in queue["metadata"]["annotations"]) is not is_policy
+
+
 async def test_3_8_the_queue_of_a_node_goes_with_it() -> None:
     ground = await settled(Moded("ElasticQuota", TREE))
     await look(ground, "root-a", "root-b")
@@ -151,6 +167,25 @@ async def test_3_3_a_namespace_gets_its_queue_with_its_first_unit() -> None:
     assert (await woken(ground))["quotas"] == ["team-a"]
     await look(ground, "team-a")
     assert sorted(made(ground)) == ["team-a"]
+
+
+@pytest.mark.parametrize(
+    ("edited", "policy"), [(None, "Block"), ("Intelligent", "Intelligent"), ("", "Block")]
+)
+async def test_10_5_a_namespaces_queue_follows_the_default_after_a_restart(
+    edited: str | None, policy: str
+) -> None:
+    """StrictPriority is set on a manager whose Queues are there already."""
+    ground = await settled(Moded("ResourceQuota", resource_quota()))
+    see(ground, builders.job_view("a"))
+    see(ground, waits("a", None, ""))
+    await look(ground, "team-a")
+    if edited is not None:
+        ground.api.edit(QUEUE, f"{INSTALL_NAMESPACE}/team-a", {"spec": {"queuePolicy": edited}})
+    for _ in range(2):
+        ground.show_queue()
+        await keeper(ground, default_policy="Block").reconcile(Request("", "team-a"))
+    assert made(ground)["team-a"]["spec"]["queuePolicy"] == policy
 
 
 async def test_the_queue_is_made_for_a_unit_that_kq_itself_has_just_made() -> None:
@@ -223,6 +258,7 @@ async def test_3_1_the_status_of_a_queue_shows_what_is_in_use_by_the_keys_of_the
     rqs = (
         resource_quota("a", limit=amounts(**{"requests.cpu": 4})),
         resource_quota("b", limit=amounts(cpu=9, pods=5)),
+        resource_quota("c", limit=amounts(cpu=9), scopes=["Terminating"]),
     )
     runs = builders.unit("r", quota=None, cpu=2, phase=Phase.RUNNING)
     ground = await settled(Moded("ResourceQuota", *rqs), builders.job_view("r"), runs)
@@ -234,6 +270,7 @@ async def test_3_1_the_status_of_a_queue_shows_what_is_in_use_by_the_keys_of_the
         queues=ground.watches.queues.lister,
         namespace=INSTALL_NAMESPACE,
         policies=("Priority",),
+        remarks=QuotaRemarks(dict),
         clock=ground.clock,
         monotonic=lambda: 0.0,
     )

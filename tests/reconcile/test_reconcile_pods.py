@@ -43,11 +43,12 @@ class Pods(Ground):
         return dict(self.book.usage.of("team-a")).get("cpu", 0)
 
 
-async def test_a_pod_that_ends_has_its_time() -> None:
+@pytest.mark.parametrize("seconds", [0, 100, 299])
+async def test_a_pod_that_ends_has_its_time(seconds: int) -> None:
     ground = Pods()
     ground.pod()
-    ground.clock.move(100)
-    assert await ground.look() == Result(requeue_after=200)
+    ground.clock.move(seconds)
+    assert await ground.look() == Result(requeue_after=300 - seconds)
     assert ground.used() == 1000
     assert ground.notes.told == []
 

@@ -210,6 +210,20 @@ async def test_a_default_once_written_follows_the_default_after_a_restart() -> N
     assert len(after.api.writes) == 1
 
 
+async def test_10_5_without_a_quota_plugin_the_one_queue_follows_the_default_too() -> None:
+    before = Quotas()
+    before.book.set_quotas(Unlimited(), structure_changed=True)
+    await before.look("default")
+    after = Quotas(default_policy="Block")
+    after.book.set_quotas(Unlimited(), structure_changed=True)
+    after.api.put(QUEUE, before.made(f"{INSTALL_NAMESPACE}/default"))
+    after.show_queue("default")
+    for _ in range(2):
+        await after.look("default")
+    assert after.made(f"{INSTALL_NAMESPACE}/default")["spec"]["queuePolicy"] == "Block"
+    assert len(after.api.writes) == 1
+
+
 async def test_an_edited_policy_does_not_follow_the_default() -> None:
     before = Quotas(quota())
     await before.look()

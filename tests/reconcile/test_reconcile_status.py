@@ -13,6 +13,7 @@ from kq.core.kinds import QUEUE
 from kq.core.model import Phase, Queue
 from kq.reconcile import status as module
 
+IS_PARENT = keys.IS_PARENT_LABEL
 AUTO_MADE: Json = {"metadata": {"labels": {keys.AUTO_MADE_LABEL: "true"}}}
 WRONG_CASE = (
     "queuePolicy block is not one of Block, Priority: treated as Priority; it is written Block"
@@ -136,8 +137,9 @@ async def test_only_the_first_thousand_are_listed(monkeypatch: pytest.MonkeyPatc
     assert status["pendingUnits"] == 5
 
 
-@pytest.mark.parametrize("key", module.HIDE_KEYS)
-async def test_the_line_is_hidden_on_demand_and_cleared_once(key: str) -> None:
+@pytest.mark.parametrize("domain", ["koord-queue", "kube-queue"])
+async def test_the_line_is_hidden_on_demand_and_cleared_once(domain: str) -> None:
+    key = f"{domain}/disable-show-queue-items"
     ground = Status()
     ground.waiting()
     assert (await ground.written())["queueItemDetails"]["active"] != []
@@ -264,6 +266,33 @@ async def test_a_queue_made_by_hand_needs_no_quota_of_its_name() -> None:
     assert condition_of(await ground.written(), "Active") == ("True", "Ready", "")
 
 
+async def test_11_6_a_queue_says_what_is_wrong_with_its_quota_and_those_above() -> None:
+    """It takes units all the same."""
+    bad = builders.quota(cpu=1, parent="top", defects=("cpu in min is x, not a quantity",))
+    ground = Status(bad, builders.quota("top", defects=("gpu in max is y, not a quantity",)))
+    unmarked = f'quota top is the parent of team-a, but is not marked by label {IS_PARENT}: "true"'
+    told = f"{bad.defects[0]}; gpu in max is y, not a quantity; {unmarked}"
+    assert condition_of(await ground.written(), "Active") == ("True", "Ready", told)
+    ground.api.edit(QUEUE, TEAM, {"spec": {"queuePolicy": "block"}})
+    ground.show_queue()
+    found = condition_of(await ground.written(), "Active")
+    assert found == ("True", "UnknownPolicy", f"{WRONG_CASE}; {told}")
+    assert ground.notes.told == [f"Warning AddQueueFail Queue/team-a: {WRONG_CASE}"]
+
+
+async def test_11_6_however_much_is_wrong_the_condition_can_be_written() -> None:
+    bad = builders.quota(
+        cpu=1, defects=tuple(f"{n} in min is x, not a quantity" for n in range(2000))
+    )
+    status, _, text = condition_of(await Status(bad).written(), "Active")
+    assert (status, len(text), text[-3:]) == ("True", 32768, "...")
+
+
+async def test_11_6_a_queue_that_is_of_no_quota_says_nothing_of_any() -> None:
+    ground = Status(builders.quota("other", defects=("cpu in min is x, not a quantity",)))
+    assert condition_of(await ground.written(), "Active") == ("True", "Ready", "")
+
+
 FULL = "1 cpu requested, not enough free of 1"
 TOO_MUCH = "cannot start: 2 cpu requested, but max of quota team-a is 1"
 
@@ -303,6 +332,60 @@ async def test_what_blocked_says(
     )
     ground.waiting("runs", phase=Phase.RUNNING)
     ground.waiting("head", cpu=cpu)
+    ground.grant()
+    assert condition_of(await ground.written(), "Blocked") == expected
+
+
+def intelligent(priority: int, **fields: Any) -> Json:
+    return {"policy": "Intelligent", "units": [("head", {"cpu": 1, "priority": priority})]} | fields
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        pytest.param(
+            {"policy": "", "default": "Block", "units": [("head", {"cpu": 1})]},
+            ("True", "HeadDoesNotFit", f"team-a/head: waiting for quota team-a: {FULL}"),
+            id="10.6: no policy is the default one",
+        ),
+        pytest.param(
+            {"policy": "block", "default": "Block", "units": [("head", {"cpu": 1})]},
+            ("False", "NotBlocked", ""),
+            id="10.6: an unknown one is Priority",
+        ),
+        pytest.param(
+            intelligent(4),
+            ("True", "HeadDoesNotFit", f"team-a/head: waiting for quota team-a: {FULL}"),
+            id="10.11a: a high one",
+        ),
+        pytest.param(intelligent(3), ("False", "NotBlocked", ""), id="10.11b: a low one"),
+        pytest.param(
+            {
+                "policy": "Block",
+                "units": [("head", {"cpu": 1}), ("never", {"cpu": 3, "quota": "other"})],
+            },
+            (
+                "True",
+                "HeadCanNeverFit",
+                "team-a/never: cannot start: 3 cpu requested, but max of quota other is 2",
+            ),
+            id="10.10: of several heads the one that can never fit",
+        ),
+    ],
+)
+async def test_10_10_who_blocks_is_said_whatever_names_the_policy(
+    given: Json, expected: tuple[str, ...]
+) -> None:
+    ground = Status(
+        builders.quota(cpu=1),
+        builders.quota("other", cpu=2),
+        queue={"spec": {"queuePolicy": given["policy"]}},
+        default_policy=given.get("default", "Priority"),
+    )
+    ground.waiting("runs", phase=Phase.RUNNING)
+    named = {**builders.unit().annotations, keys.QUEUE_NAME[0]: "team-a"}
+    for name, fields in given["units"]:
+        ground.waiting(name, annotations=named, **fields)
     ground.grant()
     assert condition_of(await ground.written(), "Blocked") == expected
 

@@ -8,7 +8,7 @@ from api import on
 from queue_status import TEAM, Status
 
 from kq.core.kinds import QUEUE
-from kq.decide.queuesettings import INTERVAL_KEYS, interval_of
+from kq.decide.queuesettings import interval_of
 from kq.kube.errors import Conflict, NotFound
 from kq.reconcile.controller import Request, Result
 
@@ -122,9 +122,10 @@ async def test_a_line_that_must_wait_comes_by_itself(ground: Status) -> None:
         ("٣s", 15),
     ],
 )
-@pytest.mark.parametrize("key", INTERVAL_KEYS)
-def test_intervals_are_go_durations(key: str, text: str, seconds: float) -> None:
-    found = interval_of(builders.queue(annotations={key: text}))
+@pytest.mark.parametrize("domain", ["koord-queue", "kube-queue"])
+def test_intervals_are_go_durations(domain: str, text: str, seconds: float) -> None:
+    annotations = {f"{domain}/queue-items-refresh-interval": text}
+    found = interval_of(builders.queue(annotations=annotations))
     assert found == pytest.approx(seconds)
 
 

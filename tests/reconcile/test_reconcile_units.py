@@ -181,6 +181,22 @@ async def test_what_can_never_start_is_a_warning_on_unit_and_job_once(
     ]
 
 
+async def test_10_10_that_it_can_never_fit_is_no_news_when_the_limit_is_another(
+    ground: Units,
+) -> None:
+    ground.waiting(cpu=9)
+    ground.hub.pump()
+    await ground.tell()
+    ground.notes.take()
+    ground.book.set_quotas(builders.quotas(builders.quota(cpu=2)), structure_changed=False)
+    ground.grant()
+    ground.clock.move(60)
+    await ground.tell()
+    text = "cannot start: 9 cpu requested, but max of quota team-a is 2"
+    assert ground.status()["message"] == text
+    assert [each.split()[1] for each in ground.notes.told] == ["FailedScheduling"]
+
+
 # -- what may go wrong
 
 

@@ -7,10 +7,11 @@ import pytest
 from shells import Ground
 
 from kq.core.kinds import POD, ResourceKind
-from kq.core.model import JobState, JobView, Phase, QueueUnit
+from kq.core.model import Condition, JobState, JobView, Phase, QueueUnit
 from kq.reconcile.job import JobReconciler
 
 TF = ResourceKind("kubeflow.org", "v1", "TFJob", "tfjobs")
+RAY = ResourceKind("ray.io", "v1", "RayJob", "rayjobs")
 RUNNING: dict[str, Any] = {"kind": TF, "resource_version": "50", "has_run": True}
 
 
@@ -60,6 +61,13 @@ def test_who_counts_pods_or_holds_nothing_or_runs_is_not_looked_up() -> None:
     assert ground.may_have_pods(fresh, builders.unit(phase=Phase.DEQUEUED, attempts=2))
 
 
+def test_an_operator_that_forgets_that_its_job_ran_is_not_believed() -> None:
+    """KubeRay clears what it said of a run when it has suspended it."""
+    marked = builders.unit(phase=Phase.DEQUEUED, conditions=(Condition("Evicted", True, "x", "x"),))
+    forgot = builders.job_view(kind=RAY, resource_version="50", suspended=True)
+    assert Behind(49).may_have_pods(forgot, marked)
+
+
 def test_known_pods_speak_for_themselves() -> None:
     ground = Behind(0)
     ground.book.saw(builders.pod(job="train"))
@@ -72,3 +80,10 @@ async def test_pods_are_found_by_the_label_of_their_operator() -> None:
     labels = {"training.kubeflow.org/job-name": "train"}
     ground.api.put(POD, {"metadata": {"namespace": "team-a", "name": "p", "labels": labels}})
     assert await ground.executor.has_pods(ENDED)
+
+
+RAY_STOPPED = builders.job_view(kind=RAY, resource_version="50", has_run=True, suspended=True)
+
+
+def test_a_rayjob_whose_cluster_nobody_names_is_looked_up_too() -> None:
+    assert Behind(49).may_have_pods(RAY_STOPPED, HELD)

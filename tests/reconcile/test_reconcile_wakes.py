@@ -8,8 +8,18 @@ from builders import NOW, at, job_view, pod
 from modes import node, resource_quota, tree
 from msgspec.structs import replace
 
+from kq.core import keys
 from kq.core.model import Condition, JobState, Phase
-from kq.reconcile.wakes import COUNTS, job_matters, pod_matters, queues_of
+from kq.core.quotaviews import Scope
+from kq.reconcile.wakes import (
+    COUNTS,
+    job_matters,
+    pod_matters,
+    queues_below,
+    queues_of,
+    quota_matters,
+    structure_of,
+)
 
 RUNS = job_view("runs", suspended=False, released_at=NOW)
 GRANTED = builders.unit("runs", phase=Phase.DEQUEUED)
@@ -120,3 +130,76 @@ def test_pods_that_a_job_should_not_have_are_looked_at_at_once(
 )
 def test_the_queues_that_a_quota_concerns(quota: Any, queues: list[str]) -> None:
     assert list(queues_of(quota)) == queues
+
+
+QUOTA = builders.quota("a", parent="p", cpu=1)
+ROOT, LEAF = node("root", cpu=1), node("root/a")
+TREE, RQ = tree(ROOT, LEAF), resource_quota(cpu=1)
+LISTS = {keys.ALLOWED_NAMESPACES: "x"}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "moves"),
+    [
+        pytest.param(None, QUOTA, True, id="a quota that comes"),
+        pytest.param(QUOTA, None, True, id="or goes"),
+        pytest.param(QUOTA, replace(QUOTA, limit=builders.amounts(cpu=2)), False, id="its max"),
+        pytest.param(QUOTA, replace(QUOTA, resource_version="9"), False, id="its version"),
+        pytest.param(QUOTA, replace(QUOTA, parent="q"), True, id="its parent"),
+        pytest.param(QUOTA, replace(QUOTA, is_parent=True), True, id="its mark"),
+        pytest.param(QUOTA, replace(QUOTA, annotations=LISTS), True, id="its list"),
+        pytest.param(QUOTA, replace(QUOTA, namespace="other"), True, id="made elsewhere"),
+        pytest.param(QUOTA, replace(QUOTA, created=at(1)), True, id="made again, another counts"),
+        pytest.param(TREE, tree(node("root", cpu=2), LEAF), False, id="the max of a node"),
+        pytest.param(TREE, tree(ROOT), True, id="a node that goes"),
+        pytest.param(TREE, tree(ROOT, node("root/b")), True, id="the name of a node"),
+        pytest.param(TREE, tree(ROOT, node("root/a", annotations=LISTS)), True, id="its list"),
+        pytest.param(
+            TREE, tree(ROOT, node("root/a", namespaces=("n",))), True, id="its namespaces"
+        ),
+        pytest.param(TREE, replace(TREE, created=at(1)), True, id="a tree made again"),
+        pytest.param(RQ, resource_quota(cpu=2), False, id="how much of a ResourceQuota"),
+        pytest.param(
+            RQ, replace(RQ, limit=builders.amounts(memory=1)), True, id="of what it is one"
+        ),
+        pytest.param(RQ, replace(RQ, scopes=(Scope("BestEffort"),)), True, id="of which pods"),
+    ],
+)
+def test_what_of_a_quota_may_move_units(old: Any, new: Any, moves: bool) -> None:
+    """Where they stand, or what they count for; all else only lets some start or not."""
+    assert (structure_of(old) != structure_of(new)) is moves
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "matters"),
+    [
+        pytest.param(RQ, replace(RQ, resource_version="9"), False, id="what is in use"),
+        pytest.param(RQ, resource_quota(cpu=2), True, id="another amount"),
+        pytest.param(None, RQ, True, id="comes"),
+        pytest.param(RQ, None, True, id="goes"),
+        pytest.param(QUOTA, replace(QUOTA, resource_version="9"), True, id="of another kind"),
+    ],
+)
+def test_which_change_of_a_quota_is_looked_at(old: Any, new: Any, matters: bool) -> None:
+    assert quota_matters(old, new) is matters
+
+
+@pytest.mark.parametrize(
+    ("changed", "expected"),
+    [
+        pytest.param(["top"], ["a", "b", "top"], id="all below"),
+        pytest.param(["a"], ["a"], id="its own"),
+        pytest.param(["gone"], ["lost"], id="below one that is gone"),
+        pytest.param(["by-hand"], ["by-hand"], id="one of no quota"),
+        pytest.param([], [], id="none"),
+    ],
+)
+def test_11_6_the_queues_below_a_change(changed: list[str], expected: list[str]) -> None:
+    of = builders.quotas(
+        builders.quota("top"),
+        builders.quota("a", parent="top"),
+        builders.quota("b", parent="top"),
+        builders.quota("lost", parent="gone"),
+    )
+    queues = ["a", "b", "by-hand", "lost", "top"]
+    assert list(queues_below(changed, queues, of)) == expected

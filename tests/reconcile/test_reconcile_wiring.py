@@ -6,6 +6,7 @@ from contextlib import suppress
 from typing import Any
 
 import builders
+import msgspec
 import pytest
 from builders import changed, job_view, pod
 from builders import namespace as namespace_view
@@ -296,6 +297,33 @@ async def test_a_priority_class_looks_at_jobs_that_hold_nothing() -> None:
     ground = await Wired().settled(*WORLD)
     ground.see(HIGH)
     assert await ground.woken() == {"job": WAITING_JOBS}
+
+
+@pytest.mark.parametrize(
+    ("then", "queues"),
+    [("PreemptLowerPriority", ["team-a"]), ("Never", [])],
+    ids=["lets them take", "as before"],
+)
+async def test_a_priority_class_that_is_made_again_wakes_those_who_may_take_by_it(
+    then: str, queues: list[str]
+) -> None:
+    """Spec 12.8, 13.2."""
+    first, second = (
+        msgspec.structs.replace(
+            HIGH,
+            resource_version=version,
+            view=PriorityClassView(name="high", value=0, preemption_policy=said),
+        )
+        for version, said in (("1", "Never"), ("2", then))
+    )
+    named = msgspec.structs.replace(WAITS, priority_class="high")
+    ground = await Wired().settled(*JOBS, named, *UNITS[1:])
+    ground.shown.priority_classes.show(first, initial=True)
+    await ground.woken()
+    ground.see(second)
+    woken = await ground.woken()
+    assert woken.get("queue", []) == queues
+    assert woken["job"] == WAITING_JOBS
 
 
 async def test_limits_look_at_jobs_of_their_namespace_that_hold_nothing() -> None:

@@ -64,6 +64,23 @@ async def test_queues_say_whether_their_quota_is_there_whoever_waits_in_them() -
     assert (await ground.woken())["status"] == ["apart", "team-a", "team-b"]
 
 
+@pytest.mark.parametrize(
+    ("quota", "queues"),
+    [
+        pytest.param(more("root"), ["team-a", "team-b"], id="of the one above"),
+        pytest.param(more("team-a"), ["team-a", "team-b"], id="of one beside, both share"),
+        pytest.param(more("apart"), ["apart"], id="its own"),
+    ],
+)
+async def test_11_6_queues_look_at_what_is_wrong_with_limits_above(
+    quota: Quota, queues: list[str]
+) -> None:
+    """Nobody waits in them, so none is woken."""
+    ground = await Wired().settled()
+    ground.see(quota)
+    assert (await ground.woken())["status"] == queues
+
+
 async def test_a_quota_that_moves_wakes_those_below_both_parents() -> None:
     ground = await Wired().settled(*WORLD)
     ground.see(changed(QUOTAS["team-a"], parent=""))

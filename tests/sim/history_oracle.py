@@ -169,14 +169,11 @@ class Oracle:
         self.judged += len(waiters)
         if self._gives_back(quota) or (line.waits_for_pods and self._is_unready(quota)):
             return
-        high = [each for each in waiters if line.is_high(each)]
+        high = self._tried_high(quota, line)
         low = [each for each in waiters if not line.is_high(each)]
-        if line.depth:
-            high = high[: line.depth]
+        if line.depth and line.policy != "Intelligent":
             # Low ones of Intelligent are tried all, one part after the other (spec 10.12).
-            low = low if line.policy == "Intelligent" else low[: line.depth]
-        if line.skips_impossible:
-            high = [each for each in high if self._is_possible(each)]
+            low = low[: line.depth]
         if high and self._fits(high[0]):
             yield high[0], "it is the first of its quota"
         beside = high[0].request if high else 0
@@ -269,11 +266,18 @@ class Oracle:
                 self._onlooker.wrong(f"unit {name} of {first.quota} has passed {first.name}")
 
     def _first(self, quota: str, line: Line) -> Waiter | None:
-        """The one that nobody may pass; those that can never start may be."""
-        high = (each for each in self._waiters(quota) if line.is_high(each))
+        """The one that nobody may pass; those that can never start, or are not tried, may be."""
+        high = self._tried_high(quota, line)
+        return high[0] if high else None
+
+    def _tried_high(self, quota: str, line: Line) -> list[Waiter]:
+        """Who is tried of those that bar others, in order, without those that bar nobody."""
+        high = [each for each in self._waiters(quota) if line.is_high(each)]
+        if line.depth > 0:
+            high = high[: line.depth]
         if line.skips_impossible:
-            high = (each for each in high if self._is_possible(each))
-        return next(high, None)
+            high = [each for each in high if self._is_possible(each)]
+        return high
 
 
 def line_of(quota: Object) -> Line:

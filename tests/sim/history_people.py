@@ -38,7 +38,7 @@ from kq.sim.api.call import Request
 from kq.sim.api.server import ApiServer
 
 AT_ONCE = json.dumps({"gracePeriodSeconds": 0}).encode()
-FAIL_WITHOUT_PODS = ("JobSet", "SparkApplication", "TrainJob")
+FAIL_WITHOUT_PODS = ("JobSet", "SparkApplication", "TrainJob", "Workflow")
 """Kinds whose jobs fail for good as soon as a pod is lost, where a history waits for their end."""
 ELSEWHERE = "elsewhere"
 """The one namespace that may use a quota which is barred."""

@@ -36,6 +36,8 @@ class SimulatedGround:
 
     simulation: Simulation
     loop: VirtualLoop
+    kq_clock: LoopClock
+    """What kq goes by; it may be set wrong."""
 
     def submit(self, manifests: Sequence[Object]) -> str:
         return "".join(self._created(each) for each in manifests)
@@ -157,14 +159,17 @@ def manifests() -> Sequence[Object]:
 def simulated_ground(seed: int = 1, terms: Terms | None = None) -> Iterator[SimulatedGround]:
     """A cluster with kq at work, which was made for this and goes with it."""
     loop = VirtualLoop()
-    clock = LoopClock(START, loop)
+    clock, kq_clock = LoopClock(START, loop), LoopClock(START, loop)
     simulation = Simulation(
-        clock=clock, random=Random(seed), terms=terms or Terms(objects=manifests())
+        clock=clock,
+        random=Random(seed),
+        terms=terms or Terms(objects=manifests()),
+        kq_clock=kq_clock,
     )
     try:
         loop.run_until_complete(simulation.__aenter__())
         try:
-            yield SimulatedGround(simulation=simulation, loop=loop)
+            yield SimulatedGround(simulation=simulation, loop=loop, kq_clock=kq_clock)
         finally:
             loop.run_until_complete(simulation.__aexit__(None, None, None))
     finally:

@@ -87,10 +87,13 @@ def its_own_definitions(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_operator_that_ignores_the_only_mark_is_told_of_and_counted(
     kind: KindCase, its_own_definitions: None
 ) -> None:
-    """Spec 8.12: the pods of a held job ran at once; the quota is right all the same."""
+    """Spec 8.12: the pods of a held job ran at once; the quota is right all the same.
+
+    As nothing stops it, it is nobody's victim (spec 13.15).
+    """
     with stage_of(kind) as case:
         world, jobs = case.world, KindWorld.of(case.world, kind)
-        quota = world.quota("a", cpu=3)
+        quota = world.quota("a", cpu=3, annotations={keys.ENABLE_PREEMPTION[0]: "true"})
         world.job("blocker", quota, cpu=1)
         world.wait_phase("blocker", "Running")
         world.submit(sent(kind, "first", quota, policy=None))
@@ -100,11 +103,12 @@ def test_an_operator_that_ignores_the_only_mark_is_told_of_and_counted(
         unit = jobs.unit("first")
         case.until(lambda: case.phases().get(unit) == "Running", "it is counted", 30)
         assert message_of(world.unit(unit)) == M25.format(kind.kind.kind)
-        world.job("other", quota, cpu=1)
+        world.job("other", quota, cpu=1, priority=9)
         case.passes(60)
         assert case.phases()["other"] == "Enqueued"
         told = [each["reason"] for each in world.events("first", kind.kind)]
         assert told.count("HoldIneffective") == 1
+        assert "NotEvictable" not in told
         jobs.delete("first")
         case.until(lambda: case.phases()["other"] == "Running", "and gives it back", 20)
         case.onlooker.wrongs.clear()

@@ -25,8 +25,10 @@ from history_steps import (
     History,
     Jump,
     KillManager,
+    LosePods,
     LoseWebhook,
     Move,
+    Pause,
     Plan,
     Reorder,
     Step,
@@ -251,6 +253,23 @@ def test_a_quota_that_comes_back_may_find_the_one_above_it_full() -> None:
     steps = (runs, other, later, Drop(at=4.0, quota="b", seconds=3.0), last)
     edited = Reorder(at=12.0, name="later", priority=6)
     assert play(History(seed=1, steps=(*steps, edited))).wrongs == []
+
+
+def test_a_job_between_two_pods_keeps_its_quota_when_its_unit_is_deleted() -> None:
+    """Found by seed 100256."""
+    lost = replace(FIRST, at=1.4, quota="apart", cpu=1, linger=3, seconds=10)
+    waits = replace(SECOND, at=2.3, quota="apart", pods=1, priority=2)
+    edits = (LosePods(at=4.0, name="first"), DeleteUnit(at=20.8, name="first"))
+    assert play(History(seed=1, steps=(lost, waits, *edits))).wrongs == []
+
+
+def test_a_rayjob_that_is_stopped_while_nobody_shows_its_pods_keeps_its_quota() -> None:
+    """Found by seed 8086: KubeRay counts no pods, and forgets the cluster that had them."""
+    runs = replace(FIRST, name="first", at=2.0, pods=1)
+    ray = replace(FIRST, at=12.0, name="other", kind="RayJob", cpu=CASES["RayJob"].cpu, pods=1)
+    silent = Plan(at=23.0, trouble=Trouble.STALLED, spared=9, times=3, seconds=0.05)
+    stopped = Pause(at=24.0, name="other", seconds=10.6)
+    assert play(History(seed=8086, steps=(runs, ray, silent, stopped))).wrongs == []
 
 
 def test_what_is_said_to_be_held_back_must_be_so_by_the_rules(

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 import test_e2e_kinds as scenarios
+import test_e2e_taken_out as taken_out
 from ground import Object
 from kind_cases import KindCase
 from kind_world import KindWorld, granted
@@ -68,6 +69,13 @@ def test_a_stopped_job_frees_its_quota_when_its_pods_are_gone(
     world: World, jobs: KindWorld
 ) -> None:
     scenarios.test_a_stopped_job_frees_its_quota_when_its_pods_are_gone_and_runs_again(world, jobs)
+
+
+@of_kinds(list(taken_out.CASES))
+def test_a_job_whose_field_is_taken_out_is_held_again(
+    world: World, jobs: KindWorld, case: KindCase
+) -> None:
+    taken_out.test_a_job_whose_field_is_taken_out_is_held_again(world, jobs, case)
 
 
 @of_kinds([each for each in CASES if each.evictable and each.kind.kind != "TrainJob"])
