@@ -166,17 +166,20 @@ def _is_marked_last(unit: QueueUnit) -> bool:
 
 
 def is_leaving(unit: QueueUnit) -> bool:
-    """Whether it is giving back grants for another unit, or as its Queue is drained.
+    """Whether it is giving back grants, for another unit or for itself.
 
-    Not one that has given them back and is granted anew: what still marks it is of its last run,
-    until the grant is written.
+    Not one whose job is held in vain, nor one that starts anew and may have them back at once; nor
+    one that has given them back and is granted anew: what still marks it is of its last run, until
+    the grant is written.
     """
     mark, reserved = unit.condition("Evicted"), unit.condition("QuotaReserved")
     if not unit.holds_quota or mark is None or not mark.status:
         return False
     if reserved is not None and not reserved.status:
         return False
-    return mark.reason in FOR_OTHERS or (mark.reason == QUEUE_STOPPED and not is_in_vain(unit))
+    if mark.reason in FOR_OTHERS:
+        return True
+    return mark.reason in CAUSES and mark.reason != RESTARTED and not is_in_vain(unit)
 
 
 def is_easier_victim(old: QueueUnit | None, new: QueueUnit | None) -> bool:

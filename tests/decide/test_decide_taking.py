@@ -160,9 +160,6 @@ def test_only_true_is_true(text):
         pytest.param(low(active=False), {}, id="deactivated already"),
         pytest.param(low(deleting=True), {}, id="on its way out"),
         pytest.param(
-            low(conditions=(condition("Evicted", True, "Deactivated"),)), {}, id="evicted already"
-        ),
-        pytest.param(
             low(conditions=(condition("Evicted", False, "NotEvictable"),)),
             {},
             id="13.15: not evictable",
@@ -179,6 +176,38 @@ def test_who_is_no_victim(victim, options):
     cluster.pass_over()
     assert cluster.victims() == []
     assert cluster.told("high").startswith("waiting for quota")
+
+
+@pytest.mark.parametrize(
+    ("reason", "victims"),
+    [
+        ("Deactivated", []),
+        ("Suspended", []),
+        ("PodsReadyTimeout", []),
+        ("MaximumExecutionTimeExceeded", []),
+        ("QueueStopped", []),
+        ("Preempted", []),
+        pytest.param("Restarted", ["team-a/stays"], id="it may have it back at once"),
+    ],
+)
+def test_nobody_is_taken_from_for_what_one_gives_back_that_is_evicted_anyway(reason, victims):
+    mark = condition("Evicted", True, reason)
+    cluster = Cluster(low("leaves", 2, conditions=(mark,)), low("stays", 2), high(cpu=2))
+    cluster.pass_over()
+    assert cluster.victims() == victims
+    if not victims:
+        assert cluster.told("high") == (
+            "waiting for 1 unit(s) to give back quota team-a: team-a/leaves"
+        )
+
+
+def test_nobody_waits_for_what_is_held_in_vain():
+    text = "the operator of Job does not stop it: it is held, and counts while its pods run"
+    mark = condition("Evicted", True, "Deactivated")
+    vain = low("vain", 2, conditions=(mark,), message=text)
+    cluster = Cluster(vain, low("stays", 2), high(cpu=2))
+    cluster.pass_over()
+    assert cluster.victims() == ["team-a/stays"]
 
 
 def test_one_that_was_evicted_before_and_granted_again_is_a_victim_again():
