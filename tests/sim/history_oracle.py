@@ -191,12 +191,20 @@ class Oracle:
         )
 
     def _gives_back(self, quota: str) -> bool:
-        """Whether anybody in the tree is being evicted: for whom may only kq know."""
-        top = self._chain(quota)[-1]
+        """Whether anybody in the tree is being evicted: for whom may only kq know.
+
+        Where anybody takes, so it is with pods that end with no grant behind them (spec 13.6).
+        """
+        top, known = self._top(quota), self._onlooker.quotas
+        takes = any(takes_from_others(known[each]) for each in known if self._top(each) == top)
         return any(
-            share.leaving and self._chain(share.quota)[-1] == top
+            (share.leaving or (takes and share.live and not share.granted))
+            and self._top(share.quota) == top
             for share in self._onlooker.shares.values()
         )
+
+    def _top(self, quota: str) -> str:
+        return self._chain(quota)[-1]
 
     def _is_unready(self, quota: str) -> bool:
         """Whether one of the quota holds grants without all of its pods running (spec 10.13)."""
@@ -278,6 +286,15 @@ class Oracle:
         if line.skips_impossible:
             high = [each for each in high if self._is_possible(each)]
         return high
+
+
+def takes_from_others(quota: Object) -> bool:
+    """Whether its units may have others give something back (spec 13.1, 13.9, 13.12)."""
+    said = quota["metadata"].get("annotations") or {}
+    wanted = (keys.ENABLE_PREEMPTION[0], keys.WAIT_FOR_PODS[0])
+    return any(said.get(key) == "true" for key in wanted) or (
+        said.get(keys.RECLAIM[0], "Never") != "Never"
+    )
 
 
 def line_of(quota: Object) -> Line:
