@@ -172,14 +172,10 @@ def is_leaving(unit: QueueUnit) -> bool:
     one that has given them back and is granted anew: what still marks it is of its last run, until
     the grant is written.
     """
-    mark, reserved = unit.condition("Evicted"), unit.condition("QuotaReserved")
-    if not unit.holds_quota or mark is None or not mark.status:
+    reason, reserved = marked(unit), unit.condition("QuotaReserved")
+    if not unit.holds_quota or reason is None or (reserved is not None and not reserved.status):
         return False
-    if reserved is not None and not reserved.status:
-        return False
-    if mark.reason in FOR_OTHERS:
-        return True
-    return mark.reason in CAUSES and mark.reason != RESTARTED and not is_in_vain(unit)
+    return reason in FOR_OTHERS or (reason != RESTARTED and not is_in_vain(unit))
 
 
 def is_easier_victim(old: QueueUnit | None, new: QueueUnit | None) -> bool:

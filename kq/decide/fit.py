@@ -44,11 +44,10 @@ class Demand:
     `impossible`: what it lacks of a limit that it is above by itself, so that it can never fit.
     """
 
-    __slots__ = ("_bounds", "chain", "impossible", "request")
+    __slots__ = ("_bounds", "chain", "impossible")
 
     def __init__(self, chain: Sequence[Level], request: Resources) -> None:
         self.chain = chain
-        self.request = request
         self.impossible: Shortage | None = None
         self._bounds = [(level, _in_order(level.limit.bounds(request))) for level in chain]
         for level, bounds in self._bounds:

@@ -4,7 +4,21 @@ import copy
 from collections.abc import Callable
 from typing import Any
 
+import kind_cases_data as data
+import kind_cases_kubeflow as kubeflow
 from ground import Object
+
+KINDS = (
+    kubeflow.TF_JOB,
+    kubeflow.MPI_JOB,
+    kubeflow.JOB_SET,
+    kubeflow.TRAIN_JOB,
+    data.RAY_JOB,
+    data.RAY_CLUSTER,
+    data.SPARK_APPLICATION,
+    data.WORKFLOW,
+)
+"""One of each operator, and of each way to be held."""
 
 
 def altered(job: Object, change: Callable[[dict[str, Any]], None]) -> dict[str, Any]:

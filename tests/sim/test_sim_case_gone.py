@@ -8,6 +8,7 @@ import kind_cases_data as data
 import kind_cases_kubeflow as kubeflow
 import msgspec
 import pytest
+from case_plays import KINDS
 from ground import path
 from kind_cases import KindCase
 from kind_world import KindWorld
@@ -20,16 +21,6 @@ from kq.core.kinds import POD
 from kq.sim.api.call import Request
 from kq.sim.faults import Asked
 
-KINDS = (
-    kubeflow.TF_JOB,
-    kubeflow.MPI_JOB,
-    kubeflow.JOB_SET,
-    kubeflow.TRAIN_JOB,
-    data.RAY_JOB,
-    data.RAY_CLUSTER,
-    data.SPARK_APPLICATION,
-    data.WORKFLOW,
-)
 KEEPS_FINALIZER = (data.RAY_JOB,)
 """They are gone only when their operator has seen it: too late to come again meanwhile."""
 

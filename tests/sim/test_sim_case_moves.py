@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-import kind_cases_data as data
 import kind_cases_kubeflow as kubeflow
 import pytest
+from case_plays import KINDS
 from ground import Object
 from kind_cases import KindCase
 from kind_world import KindWorld
@@ -21,16 +21,6 @@ from kq.settings import parse
 from kq.sim.operators import extensions
 from kq.sim.world import Terms
 
-KINDS = (
-    kubeflow.TF_JOB,
-    kubeflow.MPI_JOB,
-    kubeflow.JOB_SET,
-    kubeflow.TRAIN_JOB,
-    data.RAY_JOB,
-    data.RAY_CLUSTER,
-    data.SPARK_APPLICATION,
-    data.WORKFLOW,
-)
 EVICTABLE = tuple(each for each in KINDS if each.evictable)
 AT_ONCE, IN_TWO = "in one update", "removed, then added"
 
